@@ -1,0 +1,161 @@
+#include "kv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void wfs_kv_init(struct wfs_kv_list *kv)
+{
+    memset(kv, 0, sizeof *kv);
+}
+
+static void item_done(struct wfs_kv *item)
+{
+    free(item->key);
+    free(item->value);
+}
+
+void wfs_kv_done(struct wfs_kv_list *kv)
+{
+    for (size_t i = 0; i < kv->count; i++)
+        item_done(&kv->items[i]);
+    free(kv->items);
+    wfs_kv_init(kv);
+}
+
+/* The lists hold a few dozen keys: a linear look-up is the simplest thing that is fast enough. */
+const struct wfs_kv *wfs_kv_find(const struct wfs_kv_list *kv, const char *key)
+{
+    for (size_t i = 0; i < kv->count; i++) {
+        if (strcmp(kv->items[i].key, key) == 0)
+            return &kv->items[i];
+    }
+    return NULL;
+}
+
+void wfs_kv_remove(struct wfs_kv_list *kv, const char *key)
+{
+    const struct wfs_kv *found = wfs_kv_find(kv, key);
+    size_t at;
+
+    if (!found)
+        return;
+    at = (size_t)(found - kv->items);
+    item_done(&kv->items[at]);
+    kv->count--;
+    memmove(&kv->items[at], &kv->items[at + 1], (kv->count - at) * sizeof *kv->items);
+}
+
+/* Takes value's bytes. */
+static void put(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, struct wfs_buf *value)
+{
+    struct wfs_kv *item = (struct wfs_kv *)wfs_kv_find(kv, key);
+    size_t len = value->len;
+    uint8_t *data = wfs_buf_steal(value, NULL);
+
+    if (!data)
+        goto failed;
+    if (!item) {
+        if (kv->count == kv->cap) {
+            size_t cap = kv->cap ? kv->cap * 2 : 64;
+            struct wfs_kv *grown = reallocarray(kv->items, cap, sizeof *grown);
+
+            if (!grown)
+                goto failed;
+            kv->items = grown;
+            kv->cap = cap;
+        }
+        item = &kv->items[kv->count];
+        memset(item, 0, sizeof *item);
+        item->key = strdup(key);
+        if (!item->key)
+            goto failed;
+        kv->count++;
+    }
+    free(item->value);
+    item->type = type;
+    item->value = data;
+    item->value_len = len;
+    return;
+failed:
+    free(data);
+    kv->failed = true;
+}
+
+void wfs_kv_u32(struct wfs_kv_list *kv, const char *key, uint32_t v)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_buf_u32le(&b, v);
+    put(kv, key, WFS_GGUF_U32, &b);
+}
+
+void wfs_kv_i32(struct wfs_kv_list *kv, const char *key, int32_t v)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_buf_u32le(&b, (uint32_t)v);
+    put(kv, key, WFS_GGUF_I32, &b);
+}
+
+void wfs_kv_u64(struct wfs_kv_list *kv, const char *key, uint64_t v)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_buf_u64le(&b, v);
+    put(kv, key, WFS_GGUF_U64, &b);
+}
+
+void wfs_kv_f32(struct wfs_kv_list *kv, const char *key, float v)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_buf_f32le(&b, v);
+    put(kv, key, WFS_GGUF_F32, &b);
+}
+
+void wfs_kv_bool(struct wfs_kv_list *kv, const char *key, bool v)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_buf_u8(&b, v);
+    put(kv, key, WFS_GGUF_BOOL, &b);
+}
+
+void wfs_kv_string(struct wfs_kv_list *kv, const char *key, const char *text, size_t len)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_kv_array_string(&b, text, len);
+    put(kv, key, WFS_GGUF_STRING, &b);
+}
+
+void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, uint64_t n, struct wfs_buf *items)
+{
+    struct wfs_buf b = WFS_BUF_INIT;
+
+    wfs_buf_u32le(&b, (uint32_t)type);
+    wfs_buf_u64le(&b, n);
+    wfs_buf_put(&b, items->data, items->len);
+    b.failed |= items->failed;
+    wfs_buf_done(items);
+    put(kv, key, WFS_GGUF_ARRAY, &b);
+}
+
+void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len)
+{
+    wfs_buf_u64le(items, len);
+    wfs_buf_put(items, text, len);
+}
+
+int wfs_kv_serialise(const struct wfs_kv_list *kv, struct wfs_buf *out)
+{
+    if (kv->failed)
+        return -ENOMEM;
+    for (size_t i = 0; i < kv->count; i++) {
+        wfs_kv_array_string(out, kv->items[i].key, strlen(kv->items[i].key));
+        wfs_buf_u32le(out, (uint32_t)kv->items[i].type);
+        wfs_buf_put(out, kv->items[i].value, kv->items[i].value_len);
+    }
+    return out->failed ? -ENOMEM : 0;
+}
