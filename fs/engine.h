@@ -1,0 +1,76 @@
+/*
+ * The engine: the one read loop over layouts. A read is asynchronous: it is answered at once when everything is in memory, else by a
+ * worker once the last missing piece is there.
+ */
+#ifndef WFS_FS_ENGINE_H
+#define WFS_FS_ENGINE_H
+
+#include "base/error.h"
+#include "layout.h"
+#include "pool.h"
+#include "source.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct wfs_engine;
+
+struct wfs_engine_options {
+    uint64_t cache_size; /* bytes; the one budget: tiles, compressed tiles, buffers in flight */
+    unsigned n_workers;  /* 0 = default */
+    bool no_io_uring;
+    const struct wfs_io_hooks *hooks; /* tests; or NULL */
+    /* Called once per object and cause (on a worker) when data cannot be offered: tensor and reason in err. The program logs it. */
+    void (*on_error)(void *ctx, const struct wfs_error *err);
+    void *on_error_ctx;
+};
+
+int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine **ret, struct wfs_error *err);
+void wfs_engine_free(struct wfs_engine *e); /* after every read is done */
+struct wfs_pool *wfs_engine_pool(struct wfs_engine *e);
+
+/* One virtual file that can be read: embedded in whoever owns the layout, outlives every read of it. */
+struct wfs_object {
+    const struct wfs_layout *layout;
+    struct wfs_source *source;
+    struct wfs_source_file **files; /* model file index -> source file; n_files of them */
+    size_t n_files;
+    const char *name;     /* of the view, for messages */
+    uint64_t id;          /* unique in the process: the key space of its tiles; set by wfs_object_init */
+    atomic_uint failures; /* causes reported already */
+    void *private_;       /* the engine's: tile geometry per segment, read-ahead state */
+};
+
+int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs_layout *layout, struct wfs_source *source,
+                    struct wfs_source_file **files, size_t n_files, const char *name);
+void wfs_object_done(struct wfs_object *o, struct wfs_engine *e); /* drops its tiles from the cache */
+
+struct wfs_read { /* owned by the caller from wfs_engine_read until wfs_engine_read_done */
+    struct wfs_object *object;
+    uint64_t offset;
+    size_t len; /* cut to the file's end by wfs_engine_read */
+    void (*done)(struct wfs_read *r); /* once, from any thread, possibly before wfs_engine_read returns */
+    int result;         /* 0 or a negative errno: -EIO, -ENOMEM, -ESTALE, -ECANCELED */
+    struct iovec *iov;  /* the bytes, in order, n_iov pieces that sum to len; pinned until wfs_engine_read_done */
+    int n_iov;
+    void *private_;
+};
+
+void wfs_engine_read(struct wfs_engine *e, struct wfs_read *r);
+void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r); /* unpins; call once after done */
+
+/* The same for a caller that may wait (export, verify): fills buf. 0 or a negative errno. Not for workers. */
+int wfs_engine_pread(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, void *buf, size_t len);
+
+struct wfs_engine_stats {
+    uint64_t cache_limit, cache_bytes, cache_peak_bytes, lz4_bytes, tiles_made, tile_hits, tile_misses, tiles_evicted, lz4_hits;
+    uint64_t source_bytes_read, bytes_served, read_errors, readahead_tiles;
+    unsigned workers;
+    bool io_uring;
+    const char *io_reason, *kernels;
+};
+void wfs_engine_stats(const struct wfs_engine *e, struct wfs_engine_stats *ret);
+
+#endif

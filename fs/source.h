@@ -1,0 +1,75 @@
+/*
+ * The source folder on disk, opened once per generation: a folder descriptor, the files in it and what identifies their
+ * content (device, inode, size, mtime, ctime). Everything is reached by descriptor (openat below the folder), so a mount over the
+ * source changes nothing. Links may lead out of the folder (the HF cache is made of them); what they lead to must be a regular file.
+ */
+#ifndef WFS_FS_SOURCE_H
+#define WFS_FS_SOURCE_H
+
+#include "base/blob.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+struct wfs_identity {
+    uint64_t dev, ino, size;
+    struct timespec mtime, ctime;
+};
+
+/* One regular file. Its descriptor is opened on first use and kept until the source is closed. */
+struct wfs_source_file {
+    char *path; /* relative to the folder ("onnx/model.onnx") */
+    struct wfs_identity identity;
+    int fd; /* -1 until opened; protected by the source's lock */
+};
+
+struct wfs_source_dir {
+    char *path; /* relative; "" is the folder itself */
+    struct timespec mtime;
+};
+
+struct wfs_source {
+    char *path; /* absolute, as the reference would see it (realpath of what the user named) */
+    int dir_fd;
+    struct wfs_source_file *files; /* sorted by path as bytes; regular files after following links */
+    size_t n_files;
+    struct wfs_source_dir *dirs; /* sorted; subfolders (links to folders are not followed) */
+    size_t n_dirs;
+    struct wfs_identity root; /* of the folder: a new or renamed file changes its mtime */
+    void *private_;           /* lock, warnings */
+};
+
+/*
+ * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation) and walks it: at most 8 levels and
+ * 100,000 files, else -E2BIG. Fifos, sockets, devices, dangling links and hidden state (".git", ".cache") are left out, silently but for
+ * wfs_source_left_out. One level of a folder that cannot be read is an error that names it.
+ */
+int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
+void wfs_source_close(struct wfs_source *s);
+
+/* The file with this relative path, or NULL. */
+struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *path);
+
+/*
+ * The file's descriptor, opened when needed (O_RDONLY | O_CLOEXEC | O_NONBLOCK) and proved to be the file that was listed: a negative
+ * errno with err set, -ESTALE when it is another one by now. Thread-safe.
+ */
+int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err);
+
+/* fstat on the open descriptor: 0 when the content is still the one that was listed, -ESTALE, or another negative errno. May block on a
+ * hanging source: for workers only. */
+int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f);
+
+/* Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0, -ESTALE, or why it
+ * cannot be seen. For workers only. */
+int wfs_source_changed(struct wfs_source *s);
+
+/* Reads a range of a file / a whole file of at most max bytes (blocking, for opening a model; engine reads go through the pool). */
+int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err);
+int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err);
+
+#endif
