@@ -11,10 +11,18 @@
 
 #include <stddef.h>
 
-/* n elements of a source type (little endian, any alignment) to float, exact where float can hold them. */
+/*
+ * n elements of a source type (little endian, any alignment) to float, exact where float can hold them, else to nearest
+ * even. NaNs have the bits that torch's .to(float32) gives, but those of F16, which keep signalling as in numpy's
+ * astype(float32) (the converter leaves f16 to numpy). src and dst do not overlap. n = 0 touches nothing.
+ */
 typedef void wfs_decode_fn(const void *src, float *dst, size_t n_elems);
 
-/* n floats (a multiple of the block) to a ggml type, in the operation order of ggml's quantize_row_*_ref. */
+/*
+ * n floats (a multiple of the block) to a ggml type (dst: any alignment), in the operation order of ggml's
+ * quantize_row_*_ref. The blocks are independent: a row cut at a block gives the same bytes. F16 keeps NaN payloads as
+ * numpy does. src and dst do not overlap. Any float is taken; what NaN and Inf give is for validate to find.
+ */
 typedef void wfs_encode_fn(const float *src, void *dst, size_t n_elems);
 
 /* Looks for what ggml_validate_row_data refuses (NaN, Inf in data or block scales). The first bad block, or n_blocks. */
@@ -26,6 +34,27 @@ struct wfs_kernels {
     wfs_validate_fn *validate[WFS_TYPE_COUNT]; /* NULL: not offered */
     const char *isa;                           /* "c", "avx2", "avx512": the highest set in use */
 };
+
+/* Instruction sets in ascending order; each includes those before it. */
+enum wfs_isa { WFS_ISA_C, WFS_ISA_AVX2, WFS_ISA_AVX512, WFS_ISA_COUNT };
+
+/* "c", "avx2", "avx512". */
+extern const char *const wfs_isa_names[WFS_ISA_COUNT];
+
+/* The highest set that this CPU and its operating system offer, whatever WEIGHTFS_CPU says. */
+enum wfs_isa wfs_cpu_isa(void);
+
+/*
+ * Is WEIGHTFS_CPU sound? True also when it is unset, or names more than the CPU has (then the CPU's highest is used).
+ * False for an unknown word, which *ret_word then shows: the caller refuses to start; wfs_kernels_get ignores it.
+ */
+bool wfs_cpu_check(const char **ret_word);
+
+/* The highest set of this CPU that WEIGHTFS_CPU allows. */
+enum wfs_isa wfs_cpu_masked_isa(void);
+
+/* The table for one set, which must not be higher than wfs_cpu_isa(). For tests and benches. */
+void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa);
 
 /* The table for this machine, masked by the environment variable WEIGHTFS_CPU (c, avx2, avx512). Thread-safe. */
 const struct wfs_kernels *wfs_kernels_get(void);

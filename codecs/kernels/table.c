@@ -1,0 +1,56 @@
+#include "kernels.h"
+#include "slots.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+static void fill_c(struct wfs_kernels *k)
+{
+    *k = (struct wfs_kernels){
+        .decode = {
+            [WFS_BOOL] = wfs_decode_bool_c,
+            [WFS_U8] = wfs_decode_u8_c, [WFS_U16] = wfs_decode_u16_c,
+            [WFS_U32] = wfs_decode_u32_c, [WFS_U64] = wfs_decode_u64_c,
+            [WFS_I8] = wfs_decode_i8_c, [WFS_I16] = wfs_decode_i16_c,
+            [WFS_I32] = wfs_decode_i32_c, [WFS_I64] = wfs_decode_i64_c,
+            [WFS_F8_E5M2] = wfs_decode_f8_e5m2_c, [WFS_F8_E4M3] = wfs_decode_f8_e4m3_c,
+            [WFS_F8_E8M0] = wfs_decode_f8_e8m0_c, [WFS_F8_E4M3FNUZ] = wfs_decode_f8_e4m3fnuz_c,
+            [WFS_F8_E5M2FNUZ] = wfs_decode_f8_e5m2fnuz_c,
+            [WFS_F16] = wfs_decode_f16_c, [WFS_BF16] = wfs_decode_bf16_c,
+            [WFS_F32] = wfs_decode_f32_c, [WFS_F64] = wfs_decode_f64_c,
+        },
+        .encode = {
+            [WFS_TYPE_F32] = wfs_encode_f32_c, [WFS_TYPE_F16] = wfs_encode_f16_c, [WFS_TYPE_BF16] = wfs_encode_bf16_c,
+            [WFS_TYPE_Q8_0] = wfs_encode_q8_0_c, [WFS_TYPE_Q5_0] = wfs_encode_q5_0_c, [WFS_TYPE_Q5_1] = wfs_encode_q5_1_c,
+            [WFS_TYPE_Q4_K] = wfs_encode_q4_k_c, [WFS_TYPE_Q6_K] = wfs_encode_q6_k_c,
+        },
+        .validate = {
+            [WFS_TYPE_F32] = wfs_validate_f32_c, [WFS_TYPE_F16] = wfs_validate_f16_c,
+            [WFS_TYPE_BF16] = wfs_validate_bf16_c, [WFS_TYPE_Q8_0] = wfs_validate_q8_0_c,
+            [WFS_TYPE_Q5_0] = wfs_validate_q5_0_c, [WFS_TYPE_Q5_1] = wfs_validate_q5_1_c,
+            [WFS_TYPE_Q4_K] = wfs_validate_q4_k_c, [WFS_TYPE_Q6_K] = wfs_validate_q6_k_c,
+        },
+    };
+}
+
+void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa)
+{
+    assert(isa <= wfs_cpu_isa());
+    fill_c(k);
+    k->isa = wfs_isa_names[isa];
+}
+
+static struct wfs_kernels table;
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static void fill_table(void)
+{
+    wfs_kernels_init_for(&table, wfs_cpu_masked_isa());
+}
+
+const struct wfs_kernels *wfs_kernels_get(void)
+{
+    pthread_once(&table_once, fill_table);
+    return &table;
+}
