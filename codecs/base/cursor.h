@@ -55,7 +55,7 @@ static inline bool wfs_cursor_u32le(struct wfs_cursor *c, uint32_t *ret)
 
 static inline bool wfs_cursor_u64le(struct wfs_cursor *c, uint64_t *ret)
 {
-    uint32_t lo, hi;
+    uint32_t lo = 0, hi = 0;
 
     if (wfs_cursor_left(c) < 8)
         return false;
