@@ -397,10 +397,33 @@ static int mark_numbers(struct wfs_json *json, const struct scan *s)
     return 0;
 }
 
+/* Small objects, of which a header has one per tensor, are compared directly. True when the object was small. */
+static bool check_small_object(const cJSON *object, const cJSON **ret_twice)
+{
+    enum { SMALL = 8 };
+    const cJSON *members[SMALL];
+    size_t n = 0;
+
+    *ret_twice = NULL;
+    for (const cJSON *m = object->child; m; m = m->next) {
+        if (n == SMALL)
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            if (strcmp(members[i]->string, m->string) == 0)
+                *ret_twice = m;
+        }
+        members[n++] = m;
+    }
+    return true;
+}
+
 static int check_object(const cJSON *object, const char *name, struct wfs_error *err)
 {
-    struct wfs_map WFS_CLEANUP(wfs_map_done) keys;
+    struct wfs_map WFS_CLEANUP(wfs_map_done) keys = { 0 };
+    const cJSON *twice;
 
+    if (check_small_object(object, &twice))
+        return twice ? wfs_error_set(err, EINVAL, "%s: the key \"%s\" appears twice", name, twice->string) : 0;
     wfs_map_init(&keys);
     for (const cJSON *m = object->child; m; m = m->next) {
         int r = wfs_map_add(&keys, m->string, strlen(m->string), 0, NULL);
