@@ -1,0 +1,111 @@
+"""Whole GGUF files against the reference: the same bytes, and nothing offered that the reference refuses."""
+
+import json
+
+import pytest
+import rig
+
+import difference
+import make_model
+import reference as reference_tools
+
+VIEWS = ("f32", "f16", "bf16", "q8_0", "q4_k_m")
+
+
+@pytest.fixture(scope="session")
+def references():
+    return reference_tools.prepare()
+
+
+def expected(references, name):
+    made, missing = references
+    if name in missing:
+        pytest.skip(missing[name])
+    return made[name]
+
+
+def allowed(case, view):
+    return case.known.get(view) or case.known.get("*.gguf")
+
+
+def check(ref, view, digest, told, path=None):
+    """One view: digest is None when weightfs does not give it, and told is then what it says."""
+    result = ref.results[view]
+    if result["error"]:
+        assert digest is None, "the reference refuses (%s), weightfs gives %s bytes" % (result["error"], told)
+        return
+    if digest is None:
+        why = allowed(ref.case, view)
+        assert why, "weightfs refuses: %s" % told
+        pytest.skip("%s withheld: %s" % (view, why))
+    if digest != result["sha256"]:
+        pytest.fail(difference.explain(ref.path(view), lambda to: rig.weightfs(
+            "export", "--force", ref.source, "model-%s.gguf" % view, "-o", to)))
+
+
+@pytest.mark.parametrize("name", make_model.CASES)
+def test_export_equals_reference(references, name):
+    ref = expected(references, name)
+    problems = []
+    for view in VIEWS:
+        if view in ref.results:
+            try:
+                check(ref, view, *rig.export_hash(ref.source, "model-%s.gguf" % view))
+            except (AssertionError, pytest.fail.Exception) as problem:
+                problems.append("%s: %s" % (view, problem))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", [n for n, c in make_model.CASES.items() if len(c.quants) + len(c.outtypes) > 2])
+def test_mount_equals_reference(references, name, tmp_path):
+    ref = expected(references, name)
+    with rig.mounted(ref.source, tmp_path / "mnt") as mnt:
+        for view in VIEWS:
+            path = mnt / ("model-%s.gguf" % view)
+            try:
+                size = path.stat().st_size
+                told = rig.file_hash(path)
+                assert told[1] == size
+            except OSError as error:
+                told = None, str(error)
+            if view in ref.results:
+                check(ref, view, *told)
+
+
+def test_size_is_said_before_a_byte_is_made(references):
+    ref = expected(references, "llama2-model")
+    status = json.loads(rig.weightfs("ls", "--json", ref.source).out)
+    sizes = {view["name"]: view["size"] for view in status["views"]}
+    for view in VIEWS:
+        assert sizes["model-%s.gguf" % view] == ref.results[view]["size"]
+
+
+def test_model_name_option(tmp_path):
+    """--model-name of the converter."""
+    folder = reference_tools.model_folder("llama2-model")
+    out = tmp_path / "named.gguf"
+    name = "A Given-Name 7B"
+    reference_tools.run_converter(folder, "bf16", out, "--model-name", name)
+    assert rig.export_hash(folder, "model-bf16.gguf", "--model_name=" + name) == rig.file_hash(out)
+
+
+def test_parent_folder_does_not_matter(references, tmp_path):
+    ref = expected(references, "llama2-model")
+    other = tmp_path / "elsewhere" / ref.source.name
+    other.parent.mkdir()
+    other.symlink_to(ref.source)
+    digest, _ = rig.export_hash(other, "model-bf16.gguf")
+    assert digest == ref.results["bf16"]["sha256"]
+
+
+def test_workers_do_not_change_bytes(references):
+    ref = expected(references, "llama2-12-layers")
+    for workers in (1, 3):
+        digest, told = rig.export_hash(ref.source, "model-q4_k_m.gguf", "--workers=%d" % workers)
+        assert digest == ref.results["q4_k_m"]["sha256"], told
+
+
+def test_a_cache_smaller_than_the_file_does_not_change_bytes(references):
+    ref = expected(references, "llama2-12-layers")
+    digest, told = rig.export_hash(ref.source, "model-f32.gguf", "--cache_size=8M")
+    assert digest == ref.results["f32"]["sha256"], told
