@@ -1,5 +1,4 @@
-#include "bits.h"
-#include "blocks.h"
+#include "q4_k.h"
 #include "slots.h"
 
 #define LEVELS 15.0f /* the highest of 4 bits */
@@ -87,26 +86,6 @@ static float search(const float *x, const float *w, uint8_t *q, float *ret_min)
     return scale;
 }
 
-/* Sub-block j's 6-bit scale and min into the 12 bytes: 0-3 in the low bits of bytes j and j + 4, the rest spread. */
-static void put_scale_min(uint8_t *scales, int j, uint8_t scale, uint8_t min)
-{
-    if (j < 4) {
-        scales[j] = scale;
-        scales[j + 4] = min;
-    } else {
-        scales[j + 4] = (uint8_t)((scale & 0x0f) | (min & 0x0f) << 4);
-        scales[j - 4] |= (uint8_t)(scale >> 4 << 6);
-        scales[j] |= (uint8_t)(min >> 4 << 6);
-    }
-}
-
-static uint8_t six_bits(float v)
-{
-    uint8_t q = (uint8_t)nearest_int(v); /* a negative one becomes large, as in ggml */
-
-    return q < 63 ? q : 63;
-}
-
 /* The levels for the scale and min as they were stored. A sub-block whose stored scale is 0 keeps those of the search. */
 static void requantize(const float *x, float d, float dmin, uint8_t *q)
 {
@@ -118,7 +97,7 @@ static void requantize(const float *x, float d, float dmin, uint8_t *q)
 
 static void encode_block(const float *x, uint8_t *block)
 {
-    float scales[Q4_K_SUBS], mins[Q4_K_SUBS], w[Q4_K_SUB], max_scale = 0, max_min = 0, inv_scale, inv_min, d, dmin;
+    float scales[Q4_K_SUBS], mins[Q4_K_SUBS], d[Q4_K_SUBS], dmin[Q4_K_SUBS], w[Q4_K_SUB];
     uint8_t q[Q4_K_ELEMS];
 
     for (int j = 0; j < Q4_K_SUBS; j++) {
@@ -131,21 +110,10 @@ static void encode_block(const float *x, uint8_t *block)
         for (int i = 0; i < Q4_K_SUB; i++)
             w[i] = rms + abs_of(xs[i]);
         scales[j] = search(xs, w, q + Q4_K_SUB * j, &mins[j]);
-        max_scale = scales[j] > max_scale ? scales[j] : max_scale;
-        max_min = mins[j] > max_min ? mins[j] : max_min;
     }
-    inv_scale = max_scale > 0 ? 63.0f / max_scale : 0;
-    inv_min = max_min > 0 ? 63.0f / max_min : 0;
-    put_u16(block, f16_of(max_scale / 63.0f));
-    put_u16(block + Q4_K_DMIN, f16_of(max_min / 63.0f));
-    d = float_of(f16_widen(get_u16(block)));
-    dmin = float_of(f16_widen(get_u16(block + Q4_K_DMIN)));
-    for (int j = 0; j < Q4_K_SUBS; j++) {
-        uint8_t scale = six_bits(inv_scale * scales[j]), min = six_bits(inv_min * mins[j]);
-
-        put_scale_min(block + Q4_K_SCALES, j, scale, min);
-        requantize(x + Q4_K_SUB * j, d * (float)scale, dmin * (float)min, q + Q4_K_SUB * j);
-    }
+    q4_k_put_scales(block, scales, mins, d, dmin);
+    for (int j = 0; j < Q4_K_SUBS; j++)
+        requantize(x + Q4_K_SUB * j, d[j], dmin[j], q + Q4_K_SUB * j);
     for (int i = 0; i < Q4_K_ELEMS / 2; i++) { /* pairs of sub-blocks share bytes */
         const uint8_t *pair = q + i / 32 * 64 + i % 32;
 

@@ -1,8 +1,5 @@
-#include "bits.h"
-#include "blocks.h"
+#include "q6_k.h"
 #include "slots.h"
-
-#define TINY 1e-15f /* ggml's GROUP_MAX_EPS: anything smaller counts as zero */
 
 /* The sums that give the least-squares scale for slope iscale, each value weighted by its square. */
 static void sums(const float *x, float iscale, float *ret_xl, float *ret_l2)
@@ -30,7 +27,7 @@ static float search(const float *x, uint8_t *q)
             max = x[i];
         }
     }
-    if (amax < TINY) {
+    if (amax < Q6_K_TINY) {
         memset(q, 0, Q6_K_SUB);
         return 0;
     }
@@ -54,50 +51,20 @@ static float search(const float *x, uint8_t *q)
     return scale;
 }
 
-/* Per 128 values, of four runs of 32: nibbles of runs 0 and 2, then of 1 and 3; the upper two bits of all four. */
-static void pack(const uint8_t q[Q6_K_ELEMS], uint8_t *block)
-{
-    for (int half = 0; half < 2; half++) {
-        const uint8_t *h = q + 128 * half;
-
-        for (int i = 0; i < 32; i++) {
-            block[64 * half + i] = (uint8_t)((h[i] & 0x0f) | (h[i + 64] & 0x0f) << 4);
-            block[64 * half + 32 + i] = (uint8_t)((h[i + 32] & 0x0f) | (h[i + 96] & 0x0f) << 4);
-            block[Q6_K_QH + 32 * half + i] =
-                (uint8_t)(h[i] >> 4 | h[i + 32] >> 4 << 2 | h[i + 64] >> 4 << 4 | h[i + 96] >> 4 << 6);
-        }
-    }
-}
-
 static void encode_block(const float *x, uint8_t *block)
 {
-    float scales[Q6_K_SUBS], max_abs = 0, max_scale = 0, iscale, d;
+    float scales[Q6_K_SUBS], d[Q6_K_SUBS];
     uint8_t q[Q6_K_ELEMS];
 
-    for (int j = 0; j < Q6_K_SUBS; j++) {
+    for (int j = 0; j < Q6_K_SUBS; j++)
         scales[j] = search(x + Q6_K_SUB * j, q + Q6_K_SUB * j);
-        if (abs_of(scales[j]) > max_abs) {
-            max_abs = abs_of(scales[j]);
-            max_scale = scales[j];
-        }
-    }
-    if (max_abs < TINY) {
-        memset(block, 0, Q6_K_BYTES);
+    if (!q6_k_put_scales(block, scales, d))
         return;
+    for (int i = 0; i < Q6_K_ELEMS; i++) {
+        if (d[i / Q6_K_SUB] != 0) /* else the levels of the search stay */
+            q[i] = (uint8_t)(32 + clamp_int(nearest_int(x[i] / d[i / Q6_K_SUB]), -32, 31));
     }
-    iscale = -128.0f / max_scale;
-    put_u16(block + Q6_K_D, f16_of(1 / iscale));
-    for (int j = 0; j < Q6_K_SUBS; j++) {
-        int32_t scale = nearest_int(iscale * scales[j]);
-
-        block[Q6_K_SCALES + j] = (uint8_t)(scale < 127 ? scale : 127);
-        d = float_of(f16_widen(get_u16(block + Q6_K_D))) * (float)(int8_t)block[Q6_K_SCALES + j];
-        if (d == 0) /* keeps the levels of the search */
-            continue;
-        for (int i = Q6_K_SUB * j; i < Q6_K_SUB * (j + 1); i++)
-            q[i] = (uint8_t)(32 + clamp_int(nearest_int(x[i] / d), -32, 31));
-    }
-    pack(q, block);
+    q6_k_put_levels(block, q);
 }
 
 /* Source: quantize_row_q6_K_ref of ggml-quants.c. */

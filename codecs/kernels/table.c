@@ -34,10 +34,50 @@ static void fill_c(struct wfs_kernels *k)
     };
 }
 
+#if defined(__x86_64__)
+static void fill_avx2(struct wfs_kernels *k)
+{
+    k->decode[WFS_F16] = wfs_decode_f16_avx2;
+    k->decode[WFS_BF16] = wfs_decode_bf16_avx2;
+    k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx2;
+    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx2;
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx2;
+    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx2;
+    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx2;
+    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_avx2;
+    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_avx2;
+    k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx2;
+    k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx2;
+    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx2;
+}
+
+static void fill_avx512(struct wfs_kernels *k)
+{
+    k->decode[WFS_F16] = wfs_decode_f16_avx512;
+    k->decode[WFS_BF16] = wfs_decode_bf16_avx512;
+    k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx512;
+    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx512;
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx512;
+    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx512;
+    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx512;
+    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_avx512;
+    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_avx512;
+    k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx512;
+    k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx512;
+    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx512;
+}
+#endif
+
 void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa)
 {
     assert(isa <= wfs_cpu_isa());
     fill_c(k);
+#if defined(__x86_64__)
+    if (isa >= WFS_ISA_AVX2)
+        fill_avx2(k);
+    if (isa >= WFS_ISA_AVX512)
+        fill_avx512(k);
+#endif
     k->isa = wfs_isa_names[isa];
 }
 
