@@ -62,7 +62,7 @@ static inline vf weighted_error(const struct search *s, vf scale, vf min)
 {
     vf error = vf_set(0);
 
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int i = 0; i < Q4_K_SUB; i++) {
         vf diff = vf_sub(vf_add(vf_mul(scale, s->level[i]), min), s->x[i]);
 
@@ -77,7 +77,7 @@ static inline void try_slope(struct search *s, vf iscale)
     vf sum_l = vf_set(0), sum_l2 = sum_l, sum_xl = sum_l, det, scale, min, error;
     vm solved, positive, better;
 
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int i = 0; i < Q4_K_SUB; i++) {
         vf l = vf_round(clamped(vf_mul(iscale, vf_sub(s->x[i], s->min))));
         vf wl = vf_mul(s->w[i], l);

@@ -10,7 +10,6 @@ struct search {
     vf x[Q6_K_SUB], w[Q6_K_SUB], wx[Q6_K_SUB]; /* values, their squares as weights, weight * value; a sub-block per lane */
     vf amax, max;                              /* the largest magnitude, and the first value that has it */
     vm nan, tiny;                              /* lanes to be left to plain C; lanes that count as zero */
-    vf sum_xl, sum_l2;                         /* of the current try */
     vf best, scale, level_iscale;
 };
 
@@ -38,48 +37,59 @@ static inline void begin(struct search *s)
     }
 }
 
-static inline void sums(struct search *s, vf iscale)
+/* The slopes tried, -9..9 without 0. */
+static inline float slope(int step)
 {
-    vf xl = vf_set(0), l2 = xl;
+    return -(32.0f + 0.1f * (float)(step < 9 ? step - 9 : step - 8));
+}
 
-#pragma GCC unroll 16
-    for (int i = 0; i < Q6_K_SUB; i++) {
-        vf l = vf_round(clamped(vf_mul(iscale, s->x[i])));
+struct sums { /* that give the least-squares scale for one slope */
+    vf xl, l2;
+};
 
-        xl = vf_add(xl, vf_mul(s->wx[i], l));
-        l2 = vf_add(l2, vf_mul(vf_mul(s->w[i], l), l));
-    }
-    s->sum_xl = xl;
-    s->sum_l2 = l2;
+static inline void add_level(struct sums *t, const struct search *s, int i, vf iscale)
+{
+    vf l = vf_round(clamped(vf_mul(iscale, s->x[i])));
+
+    t->xl = vf_add(t->xl, vf_mul(s->wx[i], l));
+    t->l2 = vf_add(t->l2, vf_mul(vf_mul(s->w[i], l), l));
+}
+
+static inline void keep_better(struct search *s, const struct sums *t, vf iscale)
+{
+    vm better = vm_and(vf_gt(t->l2, vf_set(0)), vf_gt(vf_mul(t->xl, t->xl), vf_mul(s->best, t->l2)));
+    vf scale;
+
+    if (!vm_bits(better))
+        return;
+    scale = vf_div(t->xl, t->l2);
+    s->level_iscale = vf_pick(better, iscale, s->level_iscale);
+    s->scale = vf_pick(better, scale, s->scale);
+    s->best = vf_pick(better, vf_mul(scale, t->xl), s->best);
 }
 
 static inline void run(struct search *s)
 {
-    vm zero;
+    struct sums first = { vf_set(0), vf_set(0) };
 
     begin(s);
     s->tiny = vf_lt(s->amax, vf_set(Q6_K_TINY));
     s->level_iscale = vf_div(vf_set(-32), s->max);
-    sums(s, s->level_iscale);
-    zero = vf_eq(s->sum_l2, vf_set(0));
-    s->scale = vf_pick(zero, vf_set(0), vf_div(s->sum_xl, s->sum_l2));
-    s->best = vf_mul(s->scale, s->sum_xl);
-    for (int step = -9; step <= 9; step++) {
-        vf iscale, scale;
-        vm better;
+    for (int i = 0; i < Q6_K_SUB; i++)
+        add_level(&first, s, i, s->level_iscale);
+    s->scale = vf_pick(vf_eq(first.l2, vf_set(0)), vf_set(0), vf_div(first.xl, first.l2));
+    s->best = vf_mul(s->scale, first.xl);
+    for (int step = 0; step < 18; step += 2) { /* two slopes at a time keep the adders busy; they are judged in order */
+        struct sums a = { vf_set(0), vf_set(0) }, b = a;
+        vf iscale_a = vf_div(vf_set(slope(step)), s->max), iscale_b = vf_div(vf_set(slope(step + 1)), s->max);
 
-        if (step == 0)
-            continue;
-        iscale = vf_div(vf_set(-(32.0f + 0.1f * (float)step)), s->max);
-        sums(s, iscale);
-        better = vm_and(vf_gt(s->sum_l2, vf_set(0)),
-                        vf_gt(vf_mul(s->sum_xl, s->sum_xl), vf_mul(s->best, s->sum_l2)));
-        if (!vm_bits(better))
-            continue;
-        scale = vf_div(s->sum_xl, s->sum_l2);
-        s->level_iscale = vf_pick(better, iscale, s->level_iscale);
-        s->scale = vf_pick(better, scale, s->scale);
-        s->best = vf_pick(better, vf_mul(scale, s->sum_xl), s->best);
+#pragma GCC unroll 4
+        for (int i = 0; i < Q6_K_SUB; i++) {
+            add_level(&a, s, i, iscale_a);
+            add_level(&b, s, i, iscale_b);
+        }
+        keep_better(s, &a, iscale_a);
+        keep_better(s, &b, iscale_b);
     }
     s->scale = vf_pick(s->tiny, vf_set(0), s->scale);
 }
