@@ -85,15 +85,15 @@ def is_mounted(path):
 
 
 def daemon_of(path):
-    """The process that serves the mount at path: the one weightfs whose command line ends in it."""
+    """The process that serves the mount at path: the one weightfs whose command line has it as its last word."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                command = pathlib.Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
+                command = pathlib.Path("/proc", entry, "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
             except OSError:
                 continue
-            if os.fsencode(str(path)) in command and b"weightfs" in command[0]:
+            if command[-1] == os.fsencode(str(path)) and b"weightfs" in command[0]:
                 found.append(int(entry))
     assert len(found) == 1, found
     return found[0]

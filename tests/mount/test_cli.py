@@ -1,0 +1,246 @@
+"""The commands: exit codes, help, options, what they print."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+import rig
+
+COMMANDS = ["mount", "umount", "ls", "info", "export", "verify", "stats"]
+
+
+def test_help_teaches_with_an_example():
+    for arguments in (["--help"], ["-h"], ["help"]):
+        out = rig.weightfs(*arguments).out
+        for command in COMMANDS:
+            assert command in out
+    for command in COMMANDS:
+        out = rig.weightfs(command, "--help").out
+        assert "weightfs " + command in out and "xample" in out, command
+        assert max(map(len, out.splitlines())) <= 100, command
+    assert re.search(r"\d+\.\d+", rig.weightfs("--version").out)
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["nonsense"], ["mount"], ["mount", "/a"], ["mount", "/a", "/b", "/c"], ["umount"], ["ls"], ["ls", "/a", "/b"], ["info"],
+    ["export"], ["export", "/a"], ["verify", "/a", "b"], ["stats"], ["ls", "--nonsense", "/a"], ["ls", "--workers=x", "/a"],
+    ["ls", "--workers=-1", "/a"], ["export", "--cache_size=12Q", "/a", "b"], ["mount", "-o", "nonsense", "/a", "/b"],
+    ["mount", "-o", "cache_size=", "/a", "/b"], ["mount", "-o", "workers=many", "/a", "/b"], ["mount", "-o", "umask=999", "/a", "/b"],
+    ["mount", "-o", "uid=nobodyatall", "/a", "/b"], ["mount", "-o"], ["export", "/a", "b", "-o"]])
+def test_usage_errors_exit_2_and_name_what_is_wrong(arguments):
+    run = rig.weightfs(*arguments, code=2)
+    assert not run.out and run.err.strip()
+    for word in arguments:
+        name = word.strip("-").split("=")[0]
+        if name in ("nonsense", "workers", "cache_size", "umask", "uid"):
+            assert name in run.err
+
+
+def test_ls_names_every_view_with_its_exact_size(model, tmp_path):
+    source = model("mixed-dtypes")
+    listed = json.loads(rig.weightfs("ls", "--json", source).out)
+    text = rig.weightfs("ls", source).out
+    offered = {view["name"]: view["size"] for view in listed["views"] if view.get("size") is not None}
+    for view in ("model.safetensors", "model-f32.gguf", "model-q4_k_m.gguf"):
+        assert offered[view] == len(rig.export(source, view))
+        assert view in text and re.search(r"\b%d\b" % offered[view], text.replace(",", "")), text
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        for name, size in offered.items():
+            assert os.stat(mnt / name).st_size == size, name
+
+
+def test_info(model):
+    out = rig.weightfs("info", model("llama2-model")).out
+    assert "llama" in out and "model.layers.0.mlp.up_proj.weight" in out and "BF16" in out.upper()
+    assert re.search(r"1[.,]\d+ ?M|1[,']?4\d\d[,']?\d{3}|1[,']?5\d\d[,']?\d{3}", out), out
+
+
+def test_export_of_every_kind_of_file(model, tmp_path):
+    source = model("llama2-model")
+    assert rig.export(source, "config.json") == (source / "config.json").read_bytes()
+    assert rig.export(source, "model.safetensors") == (source / "model.safetensors").read_bytes()
+    assert rig.export(source, "tensors/model.norm.weight.npy")[:6] == b"\x93NUMPY"
+
+
+def test_export_default_output_force_and_failures(model, tmp_path):
+    source = model("llama2-model")
+    rig.weightfs("export", source, "model-q8_0.gguf", cwd=tmp_path)
+    assert rig.file_hash(tmp_path / "model-q8_0.gguf") == rig.export_hash(source, "model-q8_0.gguf")
+    run = rig.weightfs("export", source, "model-q8_0.gguf", cwd=tmp_path, code=1)
+    assert "--force" in run.err and "model-q8_0.gguf" in run.err
+    (tmp_path / "model-q8_0.gguf").write_bytes(b"old")
+    rig.weightfs("export", "--force", source, "model-q8_0.gguf", cwd=tmp_path)
+    assert rig.file_hash(tmp_path / "model-q8_0.gguf") == rig.export_hash(source, "model-q8_0.gguf")
+    rig.weightfs("export", source, "tensors/model.norm.weight.npy", cwd=tmp_path)
+    assert (tmp_path / "model.norm.weight.npy").exists()
+    run = rig.weightfs("export", source, "no-such-view", "-o", tmp_path / "x", code=1)
+    assert "no-such-view" in run.err and not (tmp_path / "x").exists()
+    run = rig.weightfs("export", source, "model-q8_0.gguf", "-o", tmp_path / "no" / "folder", code=1)
+    assert "folder" in run.err
+    assert sorted(os.listdir(tmp_path)) == ["model-q8_0.gguf", "model.norm.weight.npy"]
+
+
+def test_export_never_touches_the_source(own):
+    source = own("llama2-model")
+    before = {path.name: rig.file_hash(path) for path in source.iterdir()}
+    for view in ("model.safetensors", "config.json"):
+        run = rig.weightfs("export", "--force", source, view, "-o", source / view, code=1)
+        assert view in run.err
+        run = rig.weightfs("export", "--force", source, view, cwd=source, code=1)
+    os.link(source / "model.safetensors", source.parent / "linked")
+    rig.weightfs("export", "--force", source, "model-f32.gguf", "-o", source.parent / "linked", check=False)
+    assert {path.name: rig.file_hash(path) for path in source.iterdir()} == before
+
+
+def test_export_to_a_full_disk_leaves_no_half_file(model, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small], check=True)
+    try:
+        run = rig.weightfs("export", model("llama2-model"), "model-f32.gguf", "-o", small / "x", code=1)
+        assert "No space left" in run.err
+        assert os.listdir(small) == []
+    finally:
+        rig.detach(small)
+
+
+def test_export_into_a_closed_pipe_fails_quietly(model):
+    run = subprocess.run("'%s' export '%s' model-f32.gguf -o - | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}" % (
+        rig.BIN, model("llama2-model")), shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() in ("1", "141"), run
+
+
+def test_export_interrupted_leaves_no_half_file(model, tmp_path):
+    import signal
+    import time
+    process = subprocess.Popen([rig.BIN, "export", model("llama3-loads"), "model-q4_k_m.gguf", "-o", tmp_path / "x"],
+                               stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) != 0
+    assert os.listdir(tmp_path) == []
+
+
+def on_a_terminal(*command):
+    """What a command writes to its standard error when that is a terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=follower, stdin=subprocess.DEVNULL)
+    os.close(follower)
+    said = b""
+    while True:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        said += chunk
+    os.close(leader)
+    assert process.wait(60) == 0
+    return said.decode(errors="replace")
+
+
+def test_progress_on_a_terminal_only(model, tmp_path):
+    source = model("llama2-12-layers")
+    said = on_a_terminal(rig.BIN, "export", source, "model-f32.gguf", "-o", tmp_path / "x")
+    assert "\r" in said and "%" in said and re.search(r"[KMG]i?B/s", said), said
+    run = rig.weightfs("export", source, "model-f32.gguf", "-o", tmp_path / "y")
+    assert "\r" not in run.err and "%" not in run.err
+    assert rig.file_hash(tmp_path / "x") == rig.file_hash(tmp_path / "y")
+
+
+def test_verify(model, tmp_path):
+    source = model("llama2-model")
+    good = tmp_path / "good"
+    rig.weightfs("export", source, "model-q8_0.gguf", "-o", good)
+    rig.weightfs("verify", source, "model-q8_0.gguf", good)
+    data = bytearray(good.read_bytes())
+    data[-200000] ^= 1
+    (tmp_path / "bad").write_bytes(data)
+    run = rig.weightfs("verify", source, "model-q8_0.gguf", tmp_path / "bad", code=1)
+    said = run.out + run.err
+    import gguf
+    at = len(data) - 200000
+    owner = [t for t in gguf.GGUFReader(good).tensors if t.data_offset <= at < t.data_offset + t.n_bytes]
+    assert owner[0].name in said and str(at) in said.replace(",", ""), said
+    (tmp_path / "short").write_bytes(bytes(good.read_bytes()[:-1]))
+    run = rig.weightfs("verify", source, "model-q8_0.gguf", tmp_path / "short", code=1)
+    assert "short" in run.out + run.err
+    rig.weightfs("verify", source, "model-q8_0.gguf", tmp_path / "absent", code=1)
+    rig.weightfs("verify", source, "model.safetensors", source / "model.safetensors")
+
+
+def test_stats_needs_a_mount(model, tmp_path):
+    assert str(tmp_path) in rig.weightfs("stats", tmp_path, code=1).err
+    with rig.mounted(model("llama2-model"), tmp_path / "mnt") as mnt:
+        before = json.loads(rig.weightfs("stats", "--json", mnt).out)
+        rig.file_hash(mnt / "model-q4_k_m.gguf")
+        after = json.loads(rig.weightfs("stats", "--json", mnt).out)
+        assert before != after
+        text = json.dumps(after)
+        assert "io_uring" in text
+
+
+def test_options_are_the_same_on_commands_and_mounts(model, tmp_path):
+    source = model("llama2-model")
+    named = rig.export_hash(source, "model-bf16.gguf", "--model_name=Other Name")
+    assert named != rig.export_hash(source, "model-bf16.gguf")
+    with rig.mounted(source, tmp_path / "mnt", "model_name=Other Name", "cache_size=64M", "workers=2") as mnt:
+        assert rig.file_hash(mnt / "model-bf16.gguf") == named
+    with rig.mounted(source, tmp_path / "mnt2", "model_name=With\\, comma") as mnt:
+        assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(source, "model-bf16.gguf", "--model_name=With, comma")
+
+
+# ---- fstab
+
+@pytest.fixture
+def helper(tmp_path):
+    """The program under the name that mount(8) would call."""
+    def get(name="mount.weightfs"):
+        path = tmp_path / name
+        if not path.exists():
+            path.symlink_to(rig.BIN)
+        return path
+    return get
+
+
+@pytest.mark.parametrize("name", ["mount.weightfs", "mount.fuse.weightfs"])
+def test_mount_helper_takes_mount_s_options(model, tmp_path, helper, name):
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    options = "ro,nosuid,nodev,noexec,noauto,nofail,_netdev,user,x-systemd.automount,x-anything=1,rw,cache_size=32M,allow_other"
+    rig.weightfs(model("mixed-dtypes"), mnt, "-n", "-s", "-v", "-o", options, program=helper(name))
+    try:
+        assert rig.is_mounted(mnt)
+        line = [line for line in open("/proc/self/mountinfo") if line.split()[4] == str(mnt)][0]
+        assert "noexec" in line and "nosuid" in line and "fuse.weightfs" in line and " ro," in line
+    finally:
+        rig.weightfs("umount", mnt)
+
+
+def test_mount_helper_fake_and_exit_codes(model, tmp_path, helper):
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    rig.weightfs(model("mixed-dtypes"), mnt, "-f", "-o", "ro", program=helper())
+    assert not rig.is_mounted(mnt)
+    run = rig.weightfs(model("mixed-dtypes"), mnt, "-o", "ro,nonsense=1", program=helper(), code=1)
+    assert "nonsense" in run.err and not rig.is_mounted(mnt)
+    run = rig.weightfs(tmp_path / "absent", mnt, "-o", "ro", program=helper(), code=32)
+    assert "absent" in run.err
+    assert rig.weightfs(program=helper(), code=1).err.strip()
+
+
+def test_installed_helper_serves_mount_8(model, tmp_path):
+    if not os.path.exists("/usr/sbin/mount.weightfs"):
+        pytest.skip("mount.weightfs is not installed here")
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    subprocess.run(["mount", "-t", "weightfs", "-o", "ro,noexec", model("mixed-dtypes"), mnt], check=True)
+    try:
+        assert rig.is_mounted(mnt)
+    finally:
+        subprocess.run(["umount", mnt], check=True)
+    assert not rig.is_mounted(mnt)

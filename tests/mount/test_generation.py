@@ -1,0 +1,160 @@
+"""A source that changes under a mount: new bytes within a second, old handles never see them."""
+
+import errno
+import os
+import shutil
+import threading
+import time
+
+import rig
+
+VIEWS = ("model-q8_0.gguf", "model-f32.gguf", "model.safetensors", "tensors/model.norm.weight.npy")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def other_weights(shard, by=3):
+    """The same header, other values: each data byte of the lower half of a bf16 turned."""
+    raw = bytearray(shard.read_bytes())
+    start = 8 + int.from_bytes(raw[:8], "little")
+    for at in range(start, len(raw), 2):
+        raw[at] ^= by
+    return bytes(raw)
+
+
+def replace_by_rename(source):
+    for shard in sorted(source.glob("model-*.safetensors")):
+        (source / "part").write_bytes(other_weights(shard))
+        os.rename(source / "part", shard)
+
+
+def write_in_place(source):
+    for shard in sorted(source.glob("model-*.safetensors")):
+        data = other_weights(shard)
+        with open(shard, "r+b") as file:
+            file.write(data)
+
+
+def check_new_generation(own, tmp_path, change):
+    source = own("llama2-12-layers")
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        old = {view: read(mnt / view) for view in VIEWS}
+        handle = os.open(mnt / "model-q8_0.gguf", os.O_RDONLY)
+        mtime = os.stat(mnt / "model.safetensors").st_mtime_ns
+        change(source)
+        changed = time.monotonic()
+        new = {view: rig.export_hash(source, view) for view in VIEWS}
+        time.sleep(max(0.0, changed + 1.05 - time.monotonic()))
+        for view in VIEWS:
+            assert rig.file_hash(mnt / view) == new[view], view
+        assert os.stat(mnt / "model.safetensors").st_mtime_ns != mtime
+        try:
+            got = os.pread(handle, len(old["model-q8_0.gguf"]), 0)
+            assert got == old["model-q8_0.gguf"][:len(got)]
+        except OSError as error:
+            assert error.errno == errno.EIO
+        os.close(handle)
+        assert read(mnt / "model-q8_0.gguf") != old["model-q8_0.gguf"]
+
+
+def test_a_shard_replaced_by_rename(own, tmp_path):
+    check_new_generation(own, tmp_path, replace_by_rename)
+
+
+def test_a_shard_written_in_place(own, tmp_path):
+    check_new_generation(own, tmp_path, write_in_place)
+
+
+def test_a_handle_without_pages_gets_old_bytes_or_an_error(own, tmp_path):
+    """Nothing was read through the handle before the change: its tiles have to be made from a file that is gone."""
+    source = own("llama2-12-layers")
+    before = rig.export(source, "model-q8_0.gguf")
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        handle = os.open(mnt / "model-q8_0.gguf", os.O_RDONLY)
+        write_in_place(source)
+        time.sleep(1.1)
+        after = read(mnt / "model-q8_0.gguf")
+        assert after == rig.export(source, "model-q8_0.gguf") != before
+        answers = set()
+        for offset in range(0, len(before), 65536):
+            try:
+                got = os.pread(handle, 65536, offset)
+                assert got == before[offset:offset + len(got)], "new bytes through an old handle at %d" % offset
+                answers.add("bytes")
+            except OSError as error:
+                assert error.errno == errno.EIO
+                answers.add("EIO")
+        os.close(handle)
+        assert answers
+        assert read(mnt / "model-q8_0.gguf") == after
+
+
+def test_a_config_that_changes_and_a_file_that_comes_and_goes(own, tmp_path):
+    source = own("llama2-model")
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        assert (mnt / "model-bf16.gguf").exists()
+        (source / "notes.txt").write_text("hello")
+        text = (source / "config.json").read_text()
+        (source / "config.json").write_text(text.replace('"max_position_embeddings": 4096', '"max_position_embeddings": 8192'))
+        time.sleep(1.1)
+        assert read(mnt / "notes.txt") == b"hello"
+        assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(source, "model-bf16.gguf")
+        (source / "notes.txt").unlink()
+        (source / "config.json").write_text("{ not json")
+        time.sleep(1.1)
+        assert not (mnt / "notes.txt").exists()
+        assert not (mnt / "model-bf16.gguf").exists()
+        assert read(mnt / "model.safetensors") == read(source / "model.safetensors")
+        (source / "config.json").write_text(text)
+        time.sleep(1.1)
+        assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(source, "model-bf16.gguf")
+
+
+def test_the_folder_itself_replaced(own, tmp_path):
+    """The mount holds the folder, not its name: it goes on with what it holds, or says that it is gone; it does not hang."""
+    source = own("llama2-model")
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        old = read(mnt / "model-q8_0.gguf")
+        shutil.move(source, tmp_path / "moved")
+        time.sleep(1.1)
+        try:
+            assert read(mnt / "model-q8_0.gguf") == old
+        except OSError as error:
+            assert error.errno in (errno.EIO, errno.ESTALE, errno.ENOENT)
+
+
+def test_readers_during_changes_see_one_generation(own, tmp_path):
+    """Whatever is read between an open and its close is of one generation: whole files equal one of the exports."""
+    source = own("llama2-12-layers")
+    shards = sorted(source.glob("model-*.safetensors"))
+    first = {shard: shard.read_bytes() for shard in shards}
+    second = {shard: other_weights(shard) for shard in shards}
+    allowed = {rig.export(source, "model-q8_0.gguf")}
+    with rig.mounted(source, tmp_path / "mnt", "cache_size=8M") as mnt:
+        stop, seen, errors = threading.Event(), [], []
+
+        def reader():
+            while not stop.is_set():
+                try:
+                    seen.append(read(mnt / "model-q8_0.gguf"))
+                except OSError as error:
+                    if error.errno not in (errno.EIO, errno.ESTALE, errno.ENOENT):
+                        errors.append(error)
+        threads = [threading.Thread(target=reader) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        # One shard at a time is replaced, by rename; a mixture of shards is a source of its own, and is exported as such.
+        for turn in (second, first):
+            for shard in shards:
+                (source / "part").write_bytes(turn[shard])
+                os.rename(source / "part", shard)
+                allowed.add(rig.export(source, "model-q8_0.gguf"))
+                time.sleep(0.3)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert not errors
+        assert seen and all(data in allowed for data in seen)

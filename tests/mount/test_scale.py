@@ -1,0 +1,145 @@
+"""Many tensors and large files: bounded in time and memory."""
+
+import json
+import os
+import struct
+import time
+
+import pytest
+import rig
+
+import make_model
+
+
+def many_tensors(folder, count, shape=(2, 4), llama=False):
+    """model.safetensors with count small BF16 tensors (named as a deep Llama's, or plainly)."""
+    folder.mkdir()
+    size = 2 * shape[0] * shape[1]
+    names = sorted("model.block.%d.part.weight" % number for number in range(count))
+    header = {"__metadata__": {"format": "pt"}}
+    header.update({name: {"dtype": "BF16", "shape": list(shape), "data_offsets": [i * size, i * size + size]}
+                   for i, name in enumerate(names)})
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(folder / "model.safetensors", "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text)
+        out.truncate(8 + len(text) + size * count)
+    (folder / "config.json").write_bytes(make_model.sample.dumps({"architectures": ["Nobody"], "model_type": "nobody"}))
+    return folder
+
+
+def resident_kib(pid, what="VmHWM"):
+    with open("/proc/%d/status" % pid) as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(what))
+
+
+def best_of(times, call):
+    best = None
+    for _ in range(times):
+        begin = time.monotonic()
+        call()
+        best = min(best or 1e9, time.monotonic() - begin)
+    return best
+
+
+def test_a_thousand_tensors_mount_in_100_ms(tmp_path):
+    source, mnt = many_tensors(tmp_path / "thousand", 1000), tmp_path / "mnt"
+    mnt.mkdir()
+    seconds = []
+    for _ in range(5):
+        begin = time.monotonic()
+        rig.weightfs("mount", source, mnt)
+        seconds.append(time.monotonic() - begin)
+        rig.weightfs("umount", mnt)
+    assert min(seconds) < 0.1 * rig.SLOW, seconds
+
+
+def test_a_real_model_of_a_thousand_tensors_mounts_in_100_ms(tmp_path, model):
+    """A Llama of 110 layers with a tokenizer of 128k tokens: the mount does not wait for the tokenizer."""
+    import shutil
+    config, tensors = make_model.llama3(hidden=64, inner=96, layers=110, heads=2, kv=1, rows=64)
+    assert len(tensors) > 980
+    source, mnt = tmp_path / "deep", tmp_path / "mnt"
+    mnt.mkdir()
+    source.mkdir()
+    try:
+        for name, value in make_model.tokenizer_files("llama3").items():
+            (source / name).write_bytes(value if isinstance(value, bytes) else make_model.sample.dumps(value))
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    (source / "config.json").write_bytes(make_model.sample.dumps(config))
+    header, order = make_model.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
+    size = 2 * sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in tensors.values())
+    with open(source / "model.safetensors", "wb") as out:
+        out.write(header)
+        out.truncate(len(header) + size)
+    seconds = []
+    for _ in range(5):
+        begin = time.monotonic()
+        rig.weightfs("mount", source, mnt)
+        seconds.append(time.monotonic() - begin)
+        assert (mnt / "model-q4_k_m.gguf").stat().st_size > 0
+        rig.weightfs("umount", mnt)
+    assert min(seconds) < 0.1 * rig.SLOW, seconds
+    assert shutil
+
+
+def test_100000_tensors(tmp_path):
+    source, mnt = many_tensors(tmp_path / "many", 100_000), tmp_path / "mnt"
+    mnt.mkdir()
+    log = tmp_path / "log"
+    begin = time.monotonic()
+    rig.weightfs("mount", "-o", "cache_size=32M,log=%s" % log, source, mnt)
+    try:
+        seconds = time.monotonic() - begin
+        assert seconds < 1 * rig.SLOW, seconds
+        pid = rig.daemon_of(mnt)
+        assert len(os.listdir(mnt / "tensors")) == 200_000
+        assert (mnt / "tensors" / "model.block.99999.part.weight.npy").read_bytes()[:6] == b"\x93NUMPY"
+        assert rig.file_hash(mnt / "model.safetensors") == rig.file_hash(source / "model.safetensors")
+        for command in (["ls", source], ["ls", "--json", source], ["info", source], ["stats", mnt],
+                        ["export", source, "tensors/model.block.7.part.weight.npy", "-o", "-"]):
+            begin = time.monotonic()
+            rig.weightfs(*command)
+            assert time.monotonic() - begin < 5 * rig.SLOW, command
+        if rig.SLOW == 1:
+            assert resident_kib(pid) < (200 + 32) * 1024, resident_kib(pid)
+    finally:
+        rig.weightfs("umount", mnt)
+
+
+def test_a_sparse_100_gb_model_lists_with_exact_sizes(tmp_path):
+    """A Llama of 100 GB whose data are holes; its sizes follow from shapes alone."""
+    source, mnt = tmp_path / "Big-Llama-50B", tmp_path / "mnt"
+    mnt.mkdir()
+    source.mkdir()
+    config, tensors = make_model.llama(hidden=8192, inner=28672, layers=58, heads=64, kv=8, vocab=make_model.SPM_SIZE, rows=32000)
+    for name, value in make_model.tokenizer_files("spm").items():
+        (source / name).write_bytes(value if isinstance(value, bytes) else make_model.sample.dumps(value))
+    (source / "config.json").write_bytes(make_model.sample.dumps(config))
+    header, _ = make_model.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
+    elements = sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in tensors.values())
+    with open(source / "model.safetensors", "wb") as out:
+        out.write(header)
+        out.truncate(len(header) + 2 * elements)
+    assert (source / "model.safetensors").stat().st_size > 99e9
+    begin = time.monotonic()
+    listing = json.loads(rig.weightfs("ls", "--json", source, timeout=10).out)
+    assert time.monotonic() - begin < 5 * rig.SLOW
+    sizes = {view["name"]: view["size"] for view in listing["views"]}
+    matrices = sum(shape[0] * shape[1] for shape in tensors.values() if len(shape) > 1)
+    vectors = elements - matrices
+    # Data of the GGUF files: every row here is a multiple of 256, every tensor's size one of 32.
+    for view, per_256 in (("model-f32.gguf", 1024), ("model-f16.gguf", 512), ("model-q8_0.gguf", 272)):
+        data = matrices // 256 * per_256 + vectors * 4
+        assert data < sizes[view] < data + 100_000, view
+    assert sizes["model.safetensors"] == (source / "model.safetensors").stat().st_size
+    with rig.mounted(source, mnt) as mountpoint:
+        for view in ("model-q4_k_m.gguf", "model-f32.gguf", "model.safetensors"):
+            path = mountpoint / view
+            assert path.stat().st_size == sizes[view]
+            with open(path, "rb") as file:
+                file.seek(-100_000, os.SEEK_END)
+                begin = time.monotonic()
+                assert len(file.read()) == 100_000
+                assert time.monotonic() - begin < 2 * rig.SLOW
