@@ -63,7 +63,7 @@ static void fill(float *x, size_t n)
         case 2: x[i] *= 1e-38f; break; /* subnormal */
         case 3: x[i] = fmaxf(fminf(x[i] * 3e38f * 10, 3.4e38f), -3.4e38f); break;
         case 4: x[i] = i % 777 == 0 ? 80.0f : x[i]; break;
-        case 5: x[i] = float_of(bits_of(x[i]) & 0xffff0000u); break; /* as from bf16 */
+        case 5: x[i] = float_of((uint32_t)bf16_of(bits_of(x[i])) << 16); break;
         case 6: x[i] = fabsf(x[i]); break;
         case 7: x[i] = (float)((int)(next() % 9) - 4) * 0.5f; break; /* ties */
         case 8: x[i] *= 1e-15f; break;
