@@ -105,14 +105,18 @@ static struct wfs_plan widening_plan(const struct wfs_tensor *t)
 
 int wfs_npy_layout(const struct wfs_tensor *t, bool raw, struct wfs_layout *ret, struct wfs_error *err)
 {
-    uint8_t *header = malloc(WFS_NPY_MAX_HEADER);
+    uint8_t bytes[WFS_NPY_MAX_HEADER], *header;
+    size_t len = put_header(t, raw, bytes);
     struct wfs_layout layout;
     int r = -ENOMEM;
 
     assert(raw ? wfs_npy_twin(t->dtype) != NULL : wfs_npy_offered(t->dtype));
     wfs_layout_init(&layout);
-    if (header)
-        r = wfs_layout_add_owned(&layout, header, put_header(t, raw, header));
+    header = malloc(len);
+    if (header) {
+        memcpy(header, bytes, len);
+        r = wfs_layout_add_owned(&layout, header, len);
+    }
     if (r == 0 && !raw && is_widened(t->dtype) && t->n_elems > 0) {
         struct wfs_plan plan = widening_plan(t);
 

@@ -3,6 +3,7 @@
 #include "../base/checked.h"
 #include "../base/cleanup.h"
 #include "../containers/safetensors.h"
+#include "../json_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,34 +21,6 @@ static int compare_tensors(const void *a, const void *b)
     return wfs_tensor_compare_names(x, y);
 }
 
-/* A JSON string as serde_json writes it: only quotes, backslashes and control bytes are escaped. */
-static void put_string(struct wfs_buf *b, const char *text, size_t len)
-{
-    static const char shorts[] = { ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r' };
-    size_t run = 0;
-
-    wfs_buf_u8(b, '"');
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-
-        if (c >= 0x20 && c != '"' && c != '\\' && c != 0xc0)
-            continue;
-        wfs_buf_put(b, text + run, i - run);
-        if (c == '"' || c == '\\')
-            wfs_buf_printf(b, "\\%c", c);
-        else if (c == 0xc0) /* C0 80: the model's form of a NUL */
-            wfs_buf_str(b, "\\u0000"), i++;
-        else if (c < sizeof shorts && shorts[c])
-            wfs_buf_printf(b, "\\%c", shorts[c]);
-        else
-            wfs_buf_printf(b, "\\u%04x", c);
-        run = i + 1;
-    }
-    if (run < len)
-        wfs_buf_put(b, text + run, len - run);
-    wfs_buf_u8(b, '"');
-}
-
 static int put_entry(struct wfs_buf *b, const struct wfs_tensor *t, uint64_t *offset)
 {
     uint64_t end;
@@ -55,7 +28,7 @@ static int put_entry(struct wfs_buf *b, const struct wfs_tensor *t, uint64_t *of
     if (!wfs_add_u64(*offset, t->n_bytes, &end))
         return -EOVERFLOW;
     wfs_buf_u8(b, ',');
-    put_string(b, t->name, t->name_len);
+    wfs_json_put_string(b, t->name, t->name_len);
     wfs_buf_printf(b, ":{\"dtype\":\"%s\",\"shape\":[", wfs_dtypes[t->dtype].name);
     for (unsigned d = 0; d < t->n_dims; d++)
         wfs_buf_printf(b, "%s%" PRIu64, d ? "," : "", t->dims[d]);

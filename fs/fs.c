@@ -1,0 +1,411 @@
+#include "fs.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fs_private.h"
+#include "generation.h"
+#include "json_text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+enum {
+    LOOK_INTERVAL_MS = 200,
+    CLOSE_WAIT_S = 3,     /* for looks and preparations that hang with the source */
+    MAX_LOGGED = 1000,    /* lines remembered, so that each cause is logged once */
+    KEPT_ERRORS = 4, KEPT_ERROR_BYTES = 300
+};
+static const uint64_t DEFAULT_CACHE_SIZE = 512u << 20;
+
+struct refresh_waiter {
+    struct refresh_waiter *next;
+    void (*done)(void *ctx, int result);
+    void *ctx;
+};
+
+struct wfs_fs {
+    struct wfs_fs_options options; /* strings owned */
+    struct wfs_listing listing;
+    struct wfs_engine *engine;
+    char *source_path;
+
+    pthread_mutex_t lock; /* outermost here; protects what follows */
+    pthread_cond_t idle;  /* n_busy became 0 */
+    unsigned n_busy;      /* looks and preparations under way */
+    bool closing;
+    struct wfs_generation *current;
+    uint64_t last_number;
+    bool looking;                /* a look is under way */
+    struct timespec last_look;   /* when the last one began */
+    int last_result;
+    struct refresh_waiter *waiters;
+    struct wfs_job look;
+    uint64_t logged[MAX_LOGGED]; /* hashes of lines */
+    size_t n_logged;
+    uint64_t n_errors;
+    char errors[KEPT_ERRORS][KEPT_ERROR_BYTES]; /* a ring: the last is at (n_errors - 1) % KEPT_ERRORS */
+};
+
+const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs)
+{
+    return &fs->options;
+}
+
+const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs)
+{
+    return &fs->listing;
+}
+
+struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs)
+{
+    return fs->engine;
+}
+
+const char *wfs_fs_source_path(const struct wfs_fs *fs)
+{
+    return fs->source_path;
+}
+
+void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...)
+{
+    char line[1400];
+    uint64_t hash;
+    bool known = false;
+    va_list ap;
+
+    if (!fs->options.on_log)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    hash = XXH3_64bits(line, strlen(line));
+    pthread_mutex_lock(&fs->lock);
+    for (size_t i = 0; i < fs->n_logged && !known; i++)
+        known = fs->logged[i] == hash;
+    if (!known && fs->n_logged < MAX_LOGGED)
+        fs->logged[fs->n_logged++] = hash;
+    pthread_mutex_unlock(&fs->lock);
+    if (!known)
+        fs->options.on_log(fs->options.log_ctx, level, line);
+}
+
+static void note_data_error(void *ctx, const struct wfs_error *err)
+{
+    struct wfs_fs *fs = ctx;
+
+    pthread_mutex_lock(&fs->lock);
+    snprintf(fs->errors[fs->n_errors % KEPT_ERRORS], KEPT_ERROR_BYTES, "%.*s", KEPT_ERROR_BYTES - 1, err->msg);
+    fs->n_errors++;
+    pthread_mutex_unlock(&fs->lock);
+    wfs_fs_log(fs, WFS_LOG_ERROR, "%s", err->msg);
+}
+
+void wfs_fs_put_errors(struct wfs_fs *fs, struct wfs_buf *out)
+{
+    char last[KEPT_ERRORS][KEPT_ERROR_BYTES];
+    uint64_t count, kept;
+
+    pthread_mutex_lock(&fs->lock);
+    count = fs->n_errors;
+    memcpy(last, fs->errors, sizeof last);
+    pthread_mutex_unlock(&fs->lock);
+    kept = count < KEPT_ERRORS ? count : KEPT_ERRORS;
+    wfs_buf_printf(out, " \"errors\": {\"count\": %" PRIu64 ", \"last\": [", count);
+    for (uint64_t i = 0; i < kept; i++) {
+        const char *text = last[(count - kept + i) % KEPT_ERRORS];
+
+        wfs_buf_str(out, i ? ", " : "");
+        wfs_json_put_string(out, text, strlen(text));
+    }
+    wfs_buf_str(out, "]}");
+}
+
+/* --- generations --- */
+
+struct preparation {
+    struct wfs_fs *fs;
+    struct wfs_generation *generation;
+};
+
+static void end_busy(struct wfs_fs *fs)
+{
+    pthread_mutex_lock(&fs->lock);
+    if (--fs->n_busy == 0)
+        pthread_cond_broadcast(&fs->idle);
+    pthread_mutex_unlock(&fs->lock);
+}
+
+static void *prepare(void *arg)
+{
+    struct preparation *p = arg;
+    struct wfs_fs *fs = p->fs;
+
+    wfs_generation_prepare(p->generation);
+    wfs_generation_unref(p->generation);
+    free(p);
+    end_busy(fs);
+    return NULL;
+}
+
+/* A thread of its own: a tokenizer takes a while, and the workers are for readers. */
+static void start_preparation(struct wfs_fs *fs, struct wfs_generation *g)
+{
+    struct preparation *p = malloc(sizeof *p);
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    int r = -ENOMEM;
+
+    if (!p) {
+        wfs_generation_prepare(g);
+        return;
+    }
+    *p = (struct preparation){ fs, wfs_generation_ref(g) };
+    pthread_mutex_lock(&fs->lock);
+    fs->n_busy++;
+    pthread_mutex_unlock(&fs->lock);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old); /* signals are the main thread's */
+    r = pthread_create(&thread, &attr, prepare, p);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (r != 0)
+        prepare(p);
+}
+
+/* Takes the source. */
+static int start_generation(struct wfs_fs *fs, struct wfs_source *source, struct wfs_error *err)
+{
+    struct wfs_generation *g, *old;
+    int r = wfs_generation_new(fs, source, fs->last_number + 1, &g, err);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&fs->lock);
+    fs->last_number++;
+    old = fs->current;
+    fs->current = wfs_generation_ref(g);
+    pthread_mutex_unlock(&fs->lock);
+    if (old)
+        wfs_fs_log(fs, WFS_LOG_INFO, "the source has changed: generation %" PRIu64, g->number);
+    start_preparation(fs, g);
+    wfs_generation_unref(old);
+    wfs_generation_unref(g);
+    return 0;
+}
+
+struct wfs_generation *wfs_fs_generation(struct wfs_fs *fs)
+{
+    struct wfs_generation *g;
+
+    pthread_mutex_lock(&fs->lock);
+    g = wfs_generation_ref(fs->current);
+    pthread_mutex_unlock(&fs->lock);
+    return g;
+}
+
+bool wfs_generation_is_current(struct wfs_fs *fs, const struct wfs_generation *g)
+{
+    bool current;
+
+    pthread_mutex_lock(&fs->lock);
+    current = fs->current == g;
+    pthread_mutex_unlock(&fs->lock);
+    return current;
+}
+
+/* --- looking at the source again --- */
+
+static int look(struct wfs_fs *fs)
+{
+    struct wfs_generation *g = wfs_fs_generation(fs);
+    struct wfs_source *source;
+    struct wfs_error err = { 0 };
+    int r = wfs_source_changed(g->source);
+
+    if (r == -ESTALE) {
+        r = wfs_source_open(NULL, g->source, &source, &err);
+        if (r == 0)
+            r = start_generation(fs, source, &err);
+    } else if (r < 0) {
+        wfs_error_set(&err, -r, "%s: %s", fs->source_path, strerror(-r));
+    }
+    if (r < 0)
+        wfs_fs_log(fs, WFS_LOG_ERROR, "the source cannot be looked at: %s", err.msg);
+    wfs_generation_unref(g);
+    return r;
+}
+
+static void run_look(struct wfs_job *job, void *scratch)
+{
+    struct wfs_fs *fs = (struct wfs_fs *)((char *)job - offsetof(struct wfs_fs, look));
+    int r = job->cancelled ? -ECANCELED : look(fs);
+    struct refresh_waiter *waiters;
+
+    (void)scratch;
+    pthread_mutex_lock(&fs->lock);
+    fs->looking = false;
+    fs->last_result = r;
+    waiters = WFS_STEAL(fs->waiters);
+    pthread_mutex_unlock(&fs->lock);
+    while (waiters) {
+        struct refresh_waiter *w = waiters;
+
+        waiters = w->next;
+        w->done(w->ctx, r);
+        free(w);
+    }
+    end_busy(fs);
+}
+
+static bool is_recent(const struct timespec *then)
+{
+    struct timespec now;
+    int64_t ms;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    ms = (int64_t)(now.tv_sec - then->tv_sec) * 1000 + (now.tv_nsec - then->tv_nsec) / 1000000;
+    return ms < LOOK_INTERVAL_MS;
+}
+
+void wfs_fs_refresh(struct wfs_fs *fs, void (*done)(void *ctx, int result), void *ctx)
+{
+    struct refresh_waiter *w;
+    bool start = false;
+    int result;
+
+    pthread_mutex_lock(&fs->lock);
+    result = fs->last_result;
+    if (!fs->looking && (is_recent(&fs->last_look) || fs->closing))
+        goto answer;
+    w = malloc(sizeof *w);
+    if (!w) {
+        result = -ENOMEM;
+        goto answer;
+    }
+    *w = (struct refresh_waiter){ .next = fs->waiters, .done = done, .ctx = ctx };
+    fs->waiters = w;
+    if (!fs->looking) {
+        start = fs->looking = true;
+        clock_gettime(CLOCK_MONOTONIC, &fs->last_look);
+        fs->n_busy++;
+        memset(&fs->look, 0, sizeof fs->look);
+        fs->look.priority = WFS_FOREGROUND;
+        fs->look.run = run_look;
+    }
+    pthread_mutex_unlock(&fs->lock);
+    if (start)
+        wfs_pool_submit(wfs_engine_pool(fs->engine), &fs->look);
+    return;
+answer:
+    pthread_mutex_unlock(&fs->lock);
+    done(ctx, result);
+}
+
+/* --- opening and closing --- */
+
+static int copy_options(struct wfs_fs *fs, const struct wfs_fs_options *options, struct wfs_error *err)
+{
+    struct wfs_fs_options *o = &fs->options;
+
+    if (options) {
+        *o = *options;
+        o->views = options->views ? strdup(options->views) : NULL;
+        o->model_name = options->model_name ? strdup(options->model_name) : NULL;
+        o->pretokenizer = options->pretokenizer ? strdup(options->pretokenizer) : NULL;
+        if ((options->views && !o->views) || (options->model_name && !o->model_name) ||
+            (options->pretokenizer && !o->pretokenizer))
+            return wfs_error_set(err, ENOMEM, "out of memory");
+    }
+    if (o->cache_size == 0)
+        o->cache_size = DEFAULT_CACHE_SIZE;
+    return wfs_listing_init(&fs->listing, o->views, err);
+}
+
+static int open_all(struct wfs_fs *fs, const char *path, struct wfs_error *err)
+{
+    struct wfs_engine_options options = {
+        .cache_size = fs->options.cache_size,
+        .n_workers = fs->options.workers,
+        .no_io_uring = fs->options.no_io_uring,
+        .hooks = fs->options.hooks,
+        .on_error = note_data_error,
+        .on_error_ctx = fs,
+    };
+    struct wfs_source *source;
+    int r = wfs_source_open(path, NULL, &source, err);
+
+    if (r < 0)
+        return r;
+    fs->source_path = strdup(source->path);
+    r = fs->source_path ? wfs_engine_new(&options, &fs->engine, err) : wfs_error_set(err, ENOMEM, "out of memory");
+    if (r < 0) {
+        wfs_source_close(source);
+        return r;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &fs->last_look);
+    return start_generation(fs, source, err);
+}
+
+int wfs_fs_open(const char *path, const struct wfs_fs_options *options, struct wfs_fs **ret, struct wfs_error *err)
+{
+    struct wfs_fs *fs = calloc(1, sizeof *fs);
+    int r;
+
+    if (!fs)
+        return wfs_error_set(err, ENOMEM, "out of memory");
+    pthread_mutex_init(&fs->lock, NULL);
+    pthread_cond_init(&fs->idle, NULL);
+    r = copy_options(fs, options, err);
+    if (r == 0)
+        r = open_all(fs, path, err);
+    if (r < 0) {
+        wfs_fs_close(fs);
+        return r;
+    }
+    *ret = fs;
+    return 0;
+}
+
+/* False when something still hangs with the source. */
+static bool wait_idle(struct wfs_fs *fs)
+{
+    struct timespec until;
+    bool idle;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += CLOSE_WAIT_S;
+    pthread_mutex_lock(&fs->lock);
+    fs->closing = true;
+    while (fs->n_busy && pthread_cond_timedwait(&fs->idle, &fs->lock, &until) == 0)
+        ;
+    idle = fs->n_busy == 0;
+    pthread_mutex_unlock(&fs->lock);
+    return idle;
+}
+
+void wfs_fs_close(struct wfs_fs *fs)
+{
+    /* What hangs may wake up any time: then everything it uses is left to the end of the process. */
+    if (!fs || !wait_idle(fs))
+        return;
+    wfs_generation_unref(fs->current);
+    wfs_engine_free(fs->engine);
+    wfs_listing_done(&fs->listing);
+    free((char *)fs->options.views);
+    free((char *)fs->options.model_name);
+    free((char *)fs->options.pretokenizer);
+    free(fs->source_path);
+    pthread_cond_destroy(&fs->idle);
+    pthread_mutex_destroy(&fs->lock);
+    free(fs);
+}

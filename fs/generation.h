@@ -1,0 +1,85 @@
+/* Private to fs: what one generation is made of. Immutable once settled, but for the objects that are made on first use. */
+#ifndef WFS_FS_GENERATION_H
+#define WFS_FS_GENERATION_H
+
+#include "containers/select.h"
+#include "folder.h"
+#include "fs.h"
+#include "folder_source.h"
+#include "gguf/gguf.h"
+#include "listing.h"
+#include "model.h"
+#include "tree.h"
+#include "writers/npy_names.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Something that is not offered and has no node of its own. */
+struct wfs_withheld {
+    char *path;
+    const char *kind;
+    char *reason;
+};
+
+struct wfs_waiter {
+    struct wfs_waiter *next;
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+/* What a view reads: made on first use, kept until the generation goes. */
+struct wfs_view_object {
+    struct wfs_object object;
+    struct wfs_layout layout;
+    struct wfs_source_file *file; /* of a plain file: what object.files points to */
+};
+
+struct wfs_generation {
+    atomic_uint refs;
+    struct wfs_fs *fs;
+    uint64_t number;
+    struct wfs_source *source;
+    struct wfs_selection selection;
+    struct wfs_model *model;              /* always there; without files when the folder has no weights */
+    struct wfs_source_file **model_files; /* by model file; NULL for those that are absent */
+    char *own_single_problem;             /* selection.own_single: NULL = it is sound */
+    struct wfs_npy_names npy_names;
+    struct wfs_tree tree;
+    struct wfs_withheld *withheld;
+    size_t n_withheld;
+    struct timespec mtime_weights, mtime_all; /* the newest of the model's files / of all files */
+    uint64_t n_parameters;
+
+    pthread_mutex_t lock; /* innermost but for the engine's; protects what follows, and objects of nodes */
+    pthread_cond_t settled_cond;
+    bool settled;              /* every node's state is final; written once */
+    struct wfs_waiter *waiters;
+    struct wfs_gguf *gguf;     /* set before settled, then immutable */
+    char *gguf_reason;         /* why no GGUF view is offered; set before settled */
+    char *architecture;        /* set before settled */
+    uint64_t status_size;      /* set before settled */
+};
+
+/* Builds a generation over a source (taken, also on failure): tree and model, not yet settled. [waits] */
+int wfs_generation_new(struct wfs_fs *fs, struct wfs_source *source, uint64_t number, struct wfs_generation **ret,
+                       struct wfs_error *err);
+
+/* Prepares the GGUF views and settles the generation. [waits; once, on the thread that wfs_fs starts] */
+void wfs_generation_prepare(struct wfs_generation *g);
+
+/* Reads the model: selection, shards, model. The first part of wfs_generation_new. */
+int wfs_generation_load_model(struct wfs_generation *g, struct wfs_error *err);
+
+/* Notes something withheld that has no node. 0 or -ENOMEM. */
+int wfs_generation_withhold(struct wfs_generation *g, const char *path, const char *kind, const char *reason);
+
+/* The text of status.json for this generation (and the engine's counters). 0 or -ENOMEM. */
+int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out);
+
+/* The parts of struct wfs_fs that generations need. */
+const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs);
+const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs);
+void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

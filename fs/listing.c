@@ -1,0 +1,85 @@
+#include "listing.h"
+#include "containers/select.h"
+#include "gguf/gguf.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TENSORS "tensors"
+
+static bool matches(const char *pattern, const char *path)
+{
+    size_t n = strlen(TENSORS);
+
+    if (fnmatch(pattern, path, FNM_PATHNAME) == 0)
+        return true;
+    /* The folder's name stands for all in it. */
+    return strncmp(path, TENSORS "/", n + 1) == 0 && fnmatch(pattern, TENSORS, FNM_PATHNAME) == 0;
+}
+
+static bool can_match(const char *pattern)
+{
+    char name[64];
+
+    if (strncmp(pattern, TENSORS "/", strlen(TENSORS) + 1) == 0 || matches(pattern, WFS_SINGLE_NAME) ||
+        matches(pattern, TENSORS))
+        return true;
+    for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
+        snprintf(name, sizeof name, "model-%s.gguf", wfs_gguf_formats[i].name);
+        if (matches(pattern, name))
+            return true;
+    }
+    return false;
+}
+
+int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *err)
+{
+    char *rest, *item;
+
+    memset(l, 0, sizeof *l);
+    if (!text) {
+        l->all = true;
+        return 0;
+    }
+    l->text = strdup(text);
+    l->patterns = calloc(strlen(text) + 1, sizeof *l->patterns);
+    if (!l->text || !l->patterns) {
+        wfs_listing_done(l);
+        return wfs_error_set(err, ENOMEM, "out of memory");
+    }
+    rest = l->text;
+    while ((item = strsep(&rest, ",:"))) {
+        if (strcmp(item, "all") == 0) {
+            l->all = true;
+        } else if (strcmp(item, "none") == 0) {
+            continue;
+        } else if (can_match(item)) {
+            l->patterns[l->n_patterns++] = item;
+        } else {
+            wfs_error_set(err, EINVAL, "views: \"%s\" matches no view (try all, none, %s, %s, *.gguf)", item, WFS_SINGLE_NAME,
+                          TENSORS);
+            wfs_listing_done(l);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
+
+void wfs_listing_done(struct wfs_listing *l)
+{
+    free(l->text);
+    free(l->patterns);
+    memset(l, 0, sizeof *l);
+}
+
+bool wfs_listing_has(const struct wfs_listing *l, const char *path)
+{
+    for (size_t i = 0; i < l->n_patterns && !l->all; i++) {
+        if (matches(l->patterns[i], path))
+            return true;
+    }
+    return l->all;
+}

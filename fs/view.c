@@ -1,0 +1,262 @@
+#include "view.h"
+#include "base/cleanup.h"
+#include "writers/npy.h"
+#include "writers/safetensors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TENSORS_DIR "tensors"
+
+static int out_of_memory(struct wfs_error *err)
+{
+    return wfs_error_set(err, ENOMEM, "out of memory");
+}
+
+/* Adds a file that shows arg. 1 and the node, 0 when the name is taken, -ENOMEM with err set. */
+static int add_file(struct wfs_generation *g, const struct wfs_view *view, const char *path, uint32_t arg,
+                    struct wfs_node **ret, struct wfs_error *err)
+{
+    int r = wfs_tree_add(&g->tree, path, WFS_NODE_FILE, ret);
+
+    if (r < 0)
+        return out_of_memory(err);
+    if (r == 0)
+        return 0;
+    (*ret)->view = view;
+    (*ret)->arg = arg;
+    (*ret)->mtime = g->mtime_weights;
+    (*ret)->listed = wfs_listing_has(wfs_fs_listing(g->fs), path);
+    return 1;
+}
+
+static void set_size(struct wfs_node *n, uint64_t size)
+{
+    n->size = size;
+    n->state = WFS_STATE_READY;
+}
+
+/* --- the source's own files --- */
+
+/* The weights whose place model.safetensors takes. */
+static bool is_replaced(const struct wfs_generation *g, const char *path)
+{
+    const struct wfs_selection *sel = &g->selection;
+
+    if (sel->own_single || sel->n_files == 0)
+        return strcmp(path, WFS_SINGLE_NAME) == 0;
+    for (size_t i = 0; i < sel->n_files; i++) {
+        if (strcmp(path, sel->files[i]) == 0)
+            return true;
+    }
+    if (strcmp(path, WFS_INDEX_NAME) != 0)
+        return false;
+    /* An index that cannot be read leaves a single file as it is, and then stays what it is itself. */
+    return !(sel->n_files == 1 && strcmp(sel->files[0], WFS_SINGLE_NAME) == 0 && sel->problem_gguf);
+}
+
+static int offer_files(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
+{
+    struct wfs_source *s = g->source;
+    struct wfs_node *n = NULL;
+
+    for (size_t i = 0; i < s->n_dirs && !s->only; i++) {
+        if (s->dirs[i].path[0] == 0)
+            continue;
+        if (wfs_tree_add(&g->tree, s->dirs[i].path, WFS_NODE_DIR, &n) < 0)
+            return out_of_memory(err);
+        n->mtime = s->dirs[i].mtime;
+        n->listed = true;
+    }
+    for (size_t i = 0; i < s->n_files; i++) {
+        int r;
+
+        if (is_replaced(g, s->files[i].path))
+            continue;
+        r = add_file(g, view, s->files[i].path, (uint32_t)i, &n, err);
+        if (r < 0)
+            return r;
+        if (r == 0) /* cannot be: a source has each path once */
+            continue;
+        n->mtime = s->files[i].identity.mtime;
+        n->listed = true;
+        set_size(n, s->files[i].identity.size);
+    }
+    return 0;
+}
+
+static int layout_file(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
+{
+    wfs_layout_init(ret);
+    if (wfs_layout_add_extent(ret, 0, 0, n->size) == 0)
+        return 0;
+    wfs_layout_done(ret);
+    return out_of_memory(err);
+}
+
+/* --- model.safetensors --- */
+
+/* A model in one file is shown as that file; several are merged. */
+static bool is_as_is(const struct wfs_generation *g)
+{
+    return g->model->n_files == 1;
+}
+
+static int layout_safetensors(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
+{
+    const struct wfs_generation *g = n->generation;
+
+    if (g->selection.own_single)
+        return layout_file(n, ret, err);
+    return is_as_is(g) ? wfs_safetensors_layout_as_is(g->model, 0, ret, err) : wfs_safetensors_layout(g->model, ret, err);
+}
+
+static int offer_own_single(struct wfs_generation *g, struct wfs_node *n, struct wfs_error *err)
+{
+    const struct wfs_source_file *f = wfs_source_find(g->source, WFS_SINGLE_NAME);
+
+    n->view = &wfs_views[0];
+    n->arg = (uint32_t)(f - g->source->files);
+    n->mtime = f->identity.mtime;
+    if (g->own_single_problem)
+        return wfs_node_withhold(n, g->own_single_problem) < 0 ? out_of_memory(err) : 0;
+    set_size(n, f->identity.size);
+    return 0;
+}
+
+static int offer_safetensors(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
+{
+    struct wfs_layout layout;
+    struct wfs_error why;
+    struct wfs_node *n;
+    int r = add_file(g, view, WFS_SINGLE_NAME, 0, &n, err);
+
+    if (r <= 0)
+        return r;
+    if (g->selection.own_single)
+        return offer_own_single(g, n, err);
+    if (g->model->problem)
+        return wfs_node_withhold(n, g->model->problem) < 0 ? out_of_memory(err) : 0;
+    if (layout_safetensors(n, &layout, &why) < 0)
+        return wfs_node_withhold(n, why.msg) < 0 ? out_of_memory(err) : 0;
+    set_size(n, layout.size);
+    wfs_layout_done(&layout);
+    return 0;
+}
+
+/* --- tensors/<name>.npy --- */
+
+static int offer_npy_file(struct wfs_generation *g, const struct wfs_view *view, uint32_t tensor, bool raw, struct wfs_error *err)
+{
+    const struct wfs_tensor *t = &g->model->tensors[tensor];
+    char path[sizeof TENSORS_DIR + WFS_NPY_NAME_BYTES], reason[100];
+    struct wfs_node *n;
+    uint64_t size;
+    int r;
+
+    memcpy(path, TENSORS_DIR "/", sizeof TENSORS_DIR);
+    wfs_npy_names_get(&g->npy_names, tensor, raw, path + sizeof TENSORS_DIR);
+    r = add_file(g, view, path, tensor, &n, err);
+    if (r <= 0)
+        return r;
+    n->raw = raw;
+    if (g->model_files[t->file])
+        n->mtime = g->model_files[t->file]->identity.mtime;
+    if (!wfs_npy_offered(t->dtype)) {
+        snprintf(reason, sizeof reason, "numpy has no type for %s", wfs_dtypes[t->dtype].name);
+        return wfs_node_withhold(n, reason) < 0 ? out_of_memory(err) : 0;
+    }
+    if (!wfs_npy_size(t, raw, &size))
+        return wfs_node_withhold(n, "larger than a file can be") < 0 ? out_of_memory(err) : 0;
+    set_size(n, size);
+    return 0;
+}
+
+static int offer_npy(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
+{
+    const struct wfs_model *m = g->model;
+    struct wfs_node *dir;
+    int r;
+
+    for (size_t i = 0; i < m->n_files; i++) {
+        struct wfs_error why;
+
+        if (!m->files[i].problem)
+            continue;
+        wfs_error_set(&why, EINVAL, "%s: %s", m->files[i].name, m->files[i].problem);
+        if (wfs_generation_withhold(g, TENSORS_DIR, view->kind, why.msg) < 0)
+            return out_of_memory(err);
+    }
+    dir = wfs_tree_find(&g->tree, TENSORS_DIR, strlen(TENSORS_DIR));
+    if (dir && dir->kind != WFS_NODE_DIR) {
+        r = wfs_generation_withhold(g, TENSORS_DIR, view->kind, "the source has a file of that name");
+        return r < 0 ? out_of_memory(err) : 0;
+    }
+    for (size_t i = 0; i < m->n_tensors; i++) {
+        r = offer_npy_file(g, view, (uint32_t)i, false, err);
+        if (r >= 0 && wfs_npy_twin(m->tensors[i].dtype))
+            r = offer_npy_file(g, view, (uint32_t)i, true, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int layout_npy(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
+{
+    return wfs_npy_layout(&n->generation->model->tensors[n->arg], n->raw, ret, err);
+}
+
+/* --- model-<format>.gguf --- */
+
+static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
+{
+    const char *reason = g->model->problem ? g->model->problem : g->model->problem_gguf;
+
+    for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
+        char path[64];
+        struct wfs_node *n;
+        int r;
+
+        snprintf(path, sizeof path, "model-%s.gguf", wfs_gguf_formats[i].name);
+        r = add_file(g, view, path, (uint32_t)i, &n, err);
+        if (r < 0)
+            return r;
+        if (r == 0)
+            continue;
+        n->mtime = g->mtime_all;
+        if (reason && wfs_node_withhold(n, reason) < 0)
+            return out_of_memory(err);
+    }
+    return 0;
+}
+
+static int layout_gguf(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
+{
+    return wfs_gguf_layout(n->generation->gguf, &wfs_gguf_formats[n->arg], ret, err);
+}
+
+static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
+{
+    struct wfs_layout layout;
+    struct wfs_error err;
+
+    if (!g->gguf) {
+        wfs_node_withhold(n, g->gguf_reason ? g->gguf_reason : "out of memory");
+    } else if (layout_gguf(n, &layout, &err) < 0) {
+        wfs_node_withhold(n, err.msg);
+    } else {
+        set_size(n, layout.size);
+        wfs_layout_done(&layout);
+    }
+}
+
+const struct wfs_view wfs_views[] = {
+    { "file", true, offer_files, NULL, layout_file },
+    { "safetensors", false, offer_safetensors, NULL, layout_safetensors },
+    { "npy", false, offer_npy, NULL, layout_npy },
+    { "gguf", false, offer_gguf, prepare_gguf, layout_gguf },
+};
+const size_t wfs_n_views = sizeof wfs_views / sizeof *wfs_views;
