@@ -22,6 +22,7 @@ struct wfs_engine_options {
     unsigned n_workers;  /* 0 = default */
     bool no_io_uring;
     const struct wfs_io_hooks *hooks; /* tests; or NULL */
+    bool no_compress; /* without the lz4 tier */
     /* Called once per object and cause (on a worker) when data cannot be offered: tensor and reason in err. The program logs it. */
     void (*on_error)(void *ctx, const struct wfs_error *err);
     void *on_error_ctx;
@@ -43,9 +44,15 @@ struct wfs_object {
     void *private_;       /* the engine's: tile geometry per segment, read-ahead state */
 };
 
+/*
+ * 0 or -ENOMEM. Everything passed is kept by pointer and outlives the object, but the source, of which the engine holds a reference while reads of
+ * its own (read-ahead) are in flight.
+ */
 int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs_layout *layout, struct wfs_source *source,
                     struct wfs_source_file **files, size_t n_files, const char *name);
-void wfs_object_done(struct wfs_object *o, struct wfs_engine *e); /* drops its tiles from the cache */
+
+/* After every read of it is done. Drops its tiles and its read-ahead; never waits, may be called from any thread. */
+void wfs_object_done(struct wfs_object *o, struct wfs_engine *e);
 
 struct wfs_read { /* owned by the caller from wfs_engine_read until wfs_engine_read_done */
     struct wfs_object *object;
@@ -54,23 +61,27 @@ struct wfs_read { /* owned by the caller from wfs_engine_read until wfs_engine_r
     void (*done)(struct wfs_read *r); /* once, from any thread, possibly before wfs_engine_read returns */
     int result;         /* 0 or a negative errno: -EIO, -ENOMEM, -ESTALE, -ECANCELED */
     struct iovec *iov;  /* the bytes, in order, n_iov pieces that sum to len; pinned until wfs_engine_read_done */
-    int n_iov;
+    int n_iov;          /* at most WFS_MAX_IOV */
     void *private_;
 };
+
+enum { WFS_MAX_IOV = 1000 };
 
 void wfs_engine_read(struct wfs_engine *e, struct wfs_read *r);
 void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r); /* unpins; call once after done */
 
-/* The same for a caller that may wait (export, verify): fills buf. 0 or a negative errno. Not for workers. */
+/* The same for a caller that may wait (export, verify): fills buf. 0 or a negative errno (-EINVAL: not within the file). Not for workers. */
 int wfs_engine_pread(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, void *buf, size_t len);
 
 struct wfs_engine_stats {
     uint64_t cache_limit, cache_bytes, cache_peak_bytes, lz4_bytes, tiles_made, tile_hits, tile_misses, tiles_evicted, lz4_hits;
+    uint64_t lz4_unpacked_bytes; /* what lz4_bytes unpack to */
     uint64_t source_bytes_read, bytes_served, read_errors, readahead_tiles;
+    uint64_t readahead_wasted; /* made ahead, and nobody came */
     unsigned workers;
     bool io_uring;
     const char *io_reason, *kernels;
 };
-void wfs_engine_stats(const struct wfs_engine *e, struct wfs_engine_stats *ret);
+void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret);
 
 #endif

@@ -1,6 +1,9 @@
 /*
  * The worker pool: every thread takes jobs, has their source reads done (io_uring, several in flight per worker; plain pread where the
  * kernel refuses io_uring) and runs them when the bytes are there. Reads that a person waits for go before read-ahead.
+ *
+ * A source that hangs blocks only the jobs that read it: a worker with io_uring never waits for one read while others can go on, and when
+ * nothing comes back it starts further jobs. (With pread each hanging read holds its worker.)
  */
 #ifndef WFS_FS_POOL_H
 #define WFS_FS_POOL_H
@@ -11,51 +14,87 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct wfs_job;
+struct wfs_worker;
+
 struct wfs_io { /* one read of the source: all of len bytes or an error */
     int fd;
     uint64_t offset;
     void *buf;
     size_t len;
-    int result; /* set before run: 0, or a negative errno (-EIO when the file ends early) */
+    int result;     /* set before run: 0, or a negative errno (-EIO when the file ends early) */
+    bool abandoned; /* set before run: the kernel may still write into buf: never free or reuse it (see wfs_pool_free) */
+    /* private to the pool */
+    size_t done;
+    struct wfs_job *job;
+    struct wfs_io *next;
 };
 
-enum wfs_priority { WFS_FOREGROUND, WFS_READAHEAD, WFS_BACKGROUND };
+enum wfs_priority { WFS_FOREGROUND, WFS_READAHEAD, WFS_BACKGROUND, WFS_PRIORITY_COUNT };
 
 struct wfs_job {
     struct wfs_io *ios; /* done before run; may be NULL */
     size_t n_ios;
+    /*
+     * NULL, or called on a worker right before the reads begin: may open, allocate and set ios and n_ios. A negative errno: nothing is
+     * read, n_ios becomes 0 and that is `prepared` when run is called.
+     */
+    int (*prepare)(struct wfs_job *job);
+    int prepared;
     enum wfs_priority priority;
+    uint64_t key[2]; /* a name for wfs_pool_promote and wfs_pool_cancel; {0, 0} = none */
     void (*run)(struct wfs_job *job, void *scratch); /* on a worker; owns the job again. scratch: see wfs_pool_new */
-    struct wfs_job *next;                            /* private to the pool */
-    size_t n_pending;                                /* private to the pool */
+    bool cancelled; /* set before run: the job was cancelled, or the pool ends; its reads have not been done */
+    /* private to the pool */
+    struct wfs_job *prev, *next;
+    struct wfs_worker *worker;
+    size_t n_pending;
+    int state;
 };
 
-/* The seam where tests inject faults: replaces pread for the fallback and is asked about each io_uring completion as well. */
+/* The seam where tests inject faults: asked about every finished read, by io_uring or pread. */
 struct wfs_io_hooks {
     void *ctx;
-    int (*after_read)(void *ctx, struct wfs_io *io); /* called for each finished read; what it returns becomes io->result */
+    int (*after_read)(void *ctx, struct wfs_io *io); /* on a worker; what it returns becomes io->result */
 };
 
 struct wfs_pool;
 
 /*
- * Starts n_workers threads (0: as many as the process may use: CPU affinity and the cgroup's quota), each with scratch_bytes of memory handed
- * to run. use_io_uring false, or a kernel that refuses it, means pread. *ret on success.
+ * Starts n_workers threads (0: as many as the process may use: CPU affinity and the cgroup's quota), each with scratch_bytes of memory
+ * (64-byte aligned) handed to run. All signals are blocked in them. use_io_uring false, or a kernel that refuses it, means pread.
+ * hooks may be NULL, else they outlive the pool. *ret on success.
  */
 int wfs_pool_new(unsigned n_workers, size_t scratch_bytes, bool use_io_uring, const struct wfs_io_hooks *hooks,
                  struct wfs_pool **ret, struct wfs_error *err);
 
-/* Ends the workers. Queued jobs that have not begun are run with every io result -ECANCELED. Reads in flight on a hanging source are abandoned
- * after a second (their buffers are then leaked on purpose). */
+/*
+ * Ends the workers. Jobs that have not begun are run with cancelled set and every io result -ECANCELED. Reads in flight are waited for,
+ * on a hanging source for a second at most: then they are abandoned, and their buffers must be leaked on purpose.
+ */
 void wfs_pool_free(struct wfs_pool *p);
 
+/* Queues a job. Never waits. The job belongs to the pool until run is called. */
 void wfs_pool_submit(struct wfs_pool *p, struct wfs_job *job);
+
+/* Raises jobs of that key to WFS_FOREGROUND, wherever they are. */
+void wfs_pool_promote(struct wfs_pool *p, uint64_t key0, uint64_t key1);
+
+/* Cancels jobs with key[0] == key0 that have not begun; they are run with cancelled set, soon. */
+void wfs_pool_cancel(struct wfs_pool *p, uint64_t key0);
 
 unsigned wfs_pool_workers(const struct wfs_pool *p);
 bool wfs_pool_uses_io_uring(const struct wfs_pool *p);
 const char *wfs_pool_io_reason(const struct wfs_pool *p); /* why io_uring is not in use; "" when it is */
+uint64_t wfs_pool_bytes_read(const struct wfs_pool *p);
 
 /* How many CPUs this process may use: sched_getaffinity, and cpu.max of its cgroup (v2) or cfs quota (v1), rounded up, at least 1. */
 unsigned wfs_pool_default_workers(void);
+
+/*
+ * The cgroup part of it: the smallest quota, in CPUs rounded up, of the cgroup that `cgroup_file` (as /proc/self/cgroup) names and its
+ * parents, below `mount` (as /sys/fs/cgroup). UINT_MAX when there is none.
+ */
+unsigned wfs_pool_cgroup_quota(const char *cgroup_file, const char *mount);
 
 #endif

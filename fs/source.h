@@ -9,6 +9,7 @@
 #include "base/blob.h"
 #include "base/error.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +21,14 @@ struct wfs_identity {
     struct timespec mtime, ctime;
 };
 
+struct wfs_identity wfs_identity_of(const struct stat *st);
+bool wfs_identity_equal(const struct wfs_identity *a, const struct wfs_identity *b);
+
 /* One regular file. Its descriptor is opened on first use and kept until the source is closed. */
 struct wfs_source_file {
     char *path; /* relative to the folder ("onnx/model.onnx") */
     struct wfs_identity identity;
-    int fd; /* -1 until opened; protected by the source's lock */
+    atomic_int fd; /* -1 until opened by wfs_source_fd, then it stays */
 };
 
 struct wfs_source_dir {
@@ -40,35 +44,43 @@ struct wfs_source {
     struct wfs_source_dir *dirs; /* sorted; subfolders (links to folders are not followed) */
     size_t n_dirs;
     struct wfs_identity root; /* of the folder: a new or renamed file changes its mtime */
-    void *private_;           /* lock, warnings */
+    char *only;               /* NULL, or the one file that is shown (its name was given instead of the folder's) */
+    char **left_out;          /* "name: reason" of what is not shown, the first 100 */
+    size_t n_left_out;
+    atomic_uint refs;
 };
 
 /*
- * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation) and walks it: at most 8 levels and
- * 100,000 files, else -E2BIG. Fifos, sockets, devices, dangling links and hidden state (".git", ".cache") are left out, silently but for
- * wfs_source_left_out. One level of a folder that cannot be read is an error that names it.
+ * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation) and walks it: at most
+ * 8 levels and 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with only that file in it.
+ * Fifos, sockets, devices, dangling links, links to folders, folders on which something is mounted (this mount perhaps) and hidden state
+ * (".git", ".cache") are left out, silently but for left_out. One level of a folder that cannot be read is an error that names it.
+ * [may block on a hanging source, as all functions here but find and close]
  */
 int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
+
+/* Another reference: work in flight keeps the descriptors. Close drops one; the last closes. */
+struct wfs_source *wfs_source_ref(struct wfs_source *s);
 void wfs_source_close(struct wfs_source *s);
 
 /* The file with this relative path, or NULL. */
 struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *path);
 
 /*
- * The file's descriptor, opened when needed (O_RDONLY | O_CLOEXEC | O_NONBLOCK) and proved to be the file that was listed: a negative
- * errno with err set, -ESTALE when it is another one by now. Thread-safe.
+ * The file's descriptor, opened when needed (O_RDONLY | O_CLOEXEC, never waiting on a fifo) and proved to be the file that was
+ * listed: a negative errno with err set, -ESTALE when it is another one by now. Thread-safe.
  */
 int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err);
 
-/* fstat on the open descriptor: 0 when the content is still the one that was listed, -ESTALE, or another negative errno. May block on a
- * hanging source: for workers only. */
+/* fstat on the open descriptor: 0 when the content is still the one that was listed, -ESTALE, or another negative errno. */
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f);
 
-/* Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0, -ESTALE, or why it
- * cannot be seen. For workers only. */
+/* Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0, -ESTALE, or why
+ * it cannot be seen. */
 int wfs_source_changed(struct wfs_source *s);
 
-/* Reads a range of a file / a whole file of at most max bytes (blocking, for opening a model; engine reads go through the pool). */
+/* Reads a range of a file / a whole file of at most max bytes (-EFBIG), for opening a model; the engine's reads go through the pool. A
+ * file that ends early is -EIO. */
 int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err);
 int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err);
 

@@ -1,0 +1,236 @@
+/* Which blocks stay: four lists of idle blocks and the order in which they are given up. */
+#include "private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { STALE_SECONDS = 2 }; /* read-ahead that nobody has come for in that time: its reader went elsewhere */
+
+static uint32_t seconds(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (uint32_t)ts.tv_sec;
+}
+
+uint64_t wfs_evict_charged(const struct wfs_cache *c)
+{
+    return c->reserved + c->idle_bytes + c->packed_bytes;
+}
+
+void wfs_evict_note_peak(struct wfs_cache *c)
+{
+    uint64_t charged = wfs_evict_charged(c);
+
+    if (charged > c->stats.peak_bytes)
+        c->stats.peak_bytes = charged;
+}
+
+static void list_add(struct wfs_cache *c, struct wfs_block *b, enum block_list which, bool as_oldest)
+{
+    struct block_ends *l = &c->lists[which];
+
+    b->list = (uint8_t)which;
+    b->newer = as_oldest ? l->oldest : NULL;
+    b->older = as_oldest ? NULL : l->newest;
+    if (b->newer)
+        b->newer->older = b;
+    else
+        l->newest = b;
+    if (b->older)
+        b->older->newer = b;
+    else
+        l->oldest = b;
+    l->bytes += wfs_cache_charge(b->size);
+}
+
+static void list_remove(struct wfs_cache *c, struct wfs_block *b)
+{
+    struct block_ends *l;
+
+    if (b->list == LIST_NONE)
+        return;
+    l = &c->lists[b->list];
+    if (b->newer)
+        b->newer->older = b->older;
+    else
+        l->newest = b->older;
+    if (b->older)
+        b->older->newer = b->newer;
+    else
+        l->oldest = b->newer;
+    l->bytes -= wfs_cache_charge(b->size);
+    b->list = LIST_NONE;
+}
+
+/* Finds its list. What is read again may hold three quarters; the rest is for what passes by. */
+static void list_place(struct wfs_cache *c, struct wfs_block *b)
+{
+    if (b->ahead) {
+        b->ahead_second = seconds();
+        list_add(c, b, LIST_AHEAD, false);
+        return;
+    }
+    if (!b->again) {
+        list_add(c, b, LIST_PASSED, b->read_to >= b->size);
+        return;
+    }
+    list_add(c, b, LIST_KEPT, false);
+    while (c->lists[LIST_KEPT].bytes > c->limit / 4 * 3) {
+        struct wfs_block *oldest = c->lists[LIST_KEPT].oldest;
+
+        list_remove(c, oldest);
+        oldest->again = false;
+        list_add(c, oldest, LIST_PASSED, false);
+    }
+}
+
+void wfs_evict_insert(struct wfs_cache *c, struct wfs_block *b)
+{
+    assert(!b->idle && b->pins == 0 && b->state == BLOCK_READY);
+    b->idle = true;
+    c->idle_bytes += wfs_cache_charge(b->size);
+    if (!b->packing) /* else wfs_cache_tend places it when it is through */
+        list_place(c, b);
+    wfs_evict_note_peak(c);
+}
+
+void wfs_evict_remove(struct wfs_cache *c, struct wfs_block *b)
+{
+    list_remove(c, b);
+    if (b->idle)
+        c->idle_bytes -= wfs_cache_charge(b->size);
+    b->idle = false;
+}
+
+static void evict(struct wfs_cache *c, struct wfs_block *b)
+{
+    wfs_evict_remove(c, b);
+    wfs_block_unlink(c, b);
+    if (b->state == BLOCK_PACKED) {
+        c->packed_bytes -= b->packed_size;
+        c->packed_from_bytes -= b->size;
+        c->stats.packed_evicted++;
+    } else {
+        c->stats.evicted++;
+    }
+    wfs_block_free(c, b);
+}
+
+/* Read-ahead whose reader went elsewhere is the first to go. */
+static void retire_stale(struct wfs_cache *c)
+{
+    struct wfs_block *b;
+
+    while ((b = c->lists[LIST_AHEAD].oldest) && seconds() - b->ahead_second > STALE_SECONDS) {
+        list_remove(c, b);
+        list_add(c, b, LIST_PASSED, true);
+        c->stats.ahead_wasted++;
+    }
+}
+
+bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead)
+{
+    uint64_t evictable = c->idle_bytes + c->packed_bytes;
+
+    if (c->lists[LIST_AHEAD].oldest)
+        retire_stale(c);
+    if (for_ahead)
+        evictable -= c->lists[LIST_AHEAD].bytes + c->lists[LIST_KEPT].bytes;
+    if (wfs_evict_charged(c) - evictable + more > c->limit && (for_ahead || c->reserved > 0))
+        return false; /* do not empty the cache for nothing */
+    while (wfs_evict_charged(c) + more > c->limit) {
+        struct wfs_block *b = c->lists[LIST_PASSED].oldest;
+
+        b = b ? b : c->lists[LIST_PACKED].oldest;
+        if (!for_ahead) {
+            b = b ? b : c->lists[LIST_KEPT].oldest;
+            b = b ? b : c->lists[LIST_AHEAD].oldest;
+        }
+        if (!b)
+            return false;
+        evict(c, b);
+    }
+    return true;
+}
+
+/* Locked. The oldest block that is worth packing: not one of a single pass, which nobody will want again. */
+static struct wfs_block *choose_to_pack(struct wfs_cache *c)
+{
+    static const enum block_list lists[] = { LIST_PASSED, LIST_KEPT };
+
+    for (int i = 0; i < 2; i++) {
+        struct wfs_block *b = c->lists[lists[i]].oldest;
+
+        for (int looked = 0; b && looked < 32; looked++, b = b->newer) {
+            if (!b->unpackable && (b->again || b->read_to < b->size))
+                return b;
+        }
+    }
+    return NULL;
+}
+
+/* Locked. The end of packing: what may have happened meanwhile is that a reader came, or that the object went away. Returns what to free. */
+static struct wfs_block *end_packing(struct wfs_cache *c, struct wfs_block *b, uint8_t *packed, uint8_t **ret_data)
+{
+    b->packing = false;
+    b->unpackable = packed == NULL;
+    if (b->pins > 0) {
+        free(packed);
+        return NULL;
+    }
+    wfs_evict_remove(c, b);
+    if (b->doomed) {
+        free(packed);
+        return b;
+    }
+    if (!packed) {
+        wfs_evict_insert(c, b);
+        return NULL;
+    }
+    *ret_data = b->data;
+    b->data = NULL;
+    b->packed = packed;
+    b->state = BLOCK_PACKED;
+    c->packed_bytes += b->packed_size;
+    c->packed_from_bytes += b->size;
+    c->stats.packed++;
+    list_add(c, b, LIST_PACKED, false);
+    return NULL;
+}
+
+void wfs_cache_tend(struct wfs_cache *c)
+{
+    struct wfs_block *b, *gone;
+    uint8_t *packed, *data = NULL;
+    uint32_t packed_size = 0;
+    uint64_t size;
+    bool shuffled = false;
+
+    if (!c->compress)
+        return;
+    pthread_mutex_lock(&c->lock);
+    b = wfs_evict_charged(c) > c->limit / 8 * 7 ? choose_to_pack(c) : NULL;
+    if (!b) {
+        pthread_mutex_unlock(&c->lock);
+        return;
+    }
+    list_remove(c, b); /* it stays charged as idle, and readable */
+    b->packing = true;
+    size = b->size;
+    pthread_mutex_unlock(&c->lock);
+
+    packed = wfs_lz4_pack(b->data, size, &packed_size, &shuffled);
+
+    pthread_mutex_lock(&c->lock);
+    b->packed_size = packed_size;
+    b->shuffled = shuffled;
+    gone = end_packing(c, b, packed, &data);
+    pthread_mutex_unlock(&c->lock);
+    wfs_buffers_put(&c->buffers, data, size);
+    if (gone)
+        wfs_block_free(c, gone);
+    wfs_room_admit(c);
+}

@@ -1,0 +1,63 @@
+/* Shared by the files of the engine only. */
+#ifndef WFS_FS_ENGINE_PRIVATE_H
+#define WFS_FS_ENGINE_PRIVATE_H
+
+#include "cache.h"
+#include "engine.h"
+#include "pipeline.h"
+
+#include <pthread.h>
+
+struct wfs_engine {
+    struct wfs_engine_options options;
+    struct wfs_pool *pool;
+    struct wfs_cache *cache;
+    const struct wfs_kernels *kernels;
+    atomic_uint_fast64_t next_id, bytes_served, read_errors;
+};
+
+/* Where a sequential reader is. */
+struct stream {
+    uint64_t next;       /* where it will go on */
+    uint64_t ahead;      /* up to where tiles have been asked for */
+    uint64_t window;     /* how far ahead to ask; 0 = not proved sequential yet */
+    uint64_t last_used;  /* in reads of the object */
+};
+
+enum { N_STREAMS = 16, MAX_TOLD = 256 };
+
+/* An object's part of the engine. Outlives the object while fills of its own are in flight. */
+struct object_state {
+    atomic_uint refs;
+    pthread_mutex_t lock; /* a leaf, but for options.on_error, which is called under it and calls nothing here */
+    /* protected by lock */
+    struct wfs_object *object; /* NULL once it is done */
+    uint64_t told[MAX_TOLD];   /* causes reported already, see enum cause */
+    size_t n_told;
+    struct stream streams[N_STREAMS];
+    uint64_t n_reads;
+};
+
+/* A cause is a segment, or one of these for the object as a whole. */
+enum { CAUSE_CHANGED = -1, CAUSE_MEMORY = -2, CAUSE_EXTENT = -3 };
+
+/* engine.c */
+struct object_state *wfs_object_state_ref(struct object_state *s);
+void wfs_object_state_unref(struct object_state *s);
+
+/* Reports err once per cause: a segment's index or an enum. With context: "view 'NAME': ". */
+void wfs_engine_tell(struct wfs_engine *e, struct object_state *s, int64_t cause, struct wfs_error *err);
+
+/* engine_tile.c */
+/* What tile `tile` of segment `segment` needs while it is made: the tile and its source bytes, as charged. */
+uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile);
+struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t tile);
+
+/* Has a block that the cache told us to fill (or to expand) made; in every case it gets published. ahead_bytes > 0: as read-ahead. */
+void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b, uint64_t ahead_bytes);
+void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b);
+
+/* readahead.c: a read of [offset, offset + len) is being made; asks for what comes next. Only while that read is not done. */
+void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, uint64_t len);
+
+#endif

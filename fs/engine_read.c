@@ -1,0 +1,467 @@
+/*
+ * The read loop: a byte range of a layout becomes pieces. Literal bytes and zeros are pointed at, tiles are pinned in the cache, source extents are read into a
+ * buffer of the read's own. When the last piece is there the read is done.
+ */
+#include "engine_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ZEROS = 64 * 1024 };
+
+static const uint8_t zeros[ZEROS];
+
+struct reading;
+
+struct tile_piece {
+    struct wfs_waiter waiter; /* first: the cache hands it back */
+    struct reading *rd;
+    size_t iov; /* which piece of the read it is */
+    size_t from; /* its first byte within the tile */
+    size_t segment;
+    uint64_t tile, tile_bytes;
+};
+
+struct reading {
+    struct wfs_job job; /* first: the extents' job, if there are any */
+    struct wfs_room room;
+    struct wfs_engine *e;
+    struct wfs_read *r;
+    struct object_state *state;
+    atomic_size_t pending; /* pieces that are not there yet, and one while the read is being set up */
+    atomic_int error;      /* the first */
+    size_t n_iov, n_tiles, n_ios;
+    struct iovec *iov;
+    bool *is_extent; /* n_iov: which pieces lie in extents, one behind the other */
+    struct tile_piece *tiles;
+    struct wfs_block **blocks; /* pinned, n_tiles; NULL where not */
+    struct wfs_io *ios;
+    uint32_t *io_files; /* n_ios: which file of the object */
+    uint8_t *extents;   /* the extents' bytes, in the order of the view */
+    size_t extents_size;
+    bool abandoned; /* the kernel may still write into extents */
+    uint8_t *flat;  /* the whole read copied, when it had more pieces than may be */
+    struct iovec flat_iov;
+};
+
+/* ---- the end ---- */
+
+static void finish(struct reading *rd)
+{
+    struct wfs_read *r = rd->r;
+    int error = atomic_load(&rd->error);
+
+    if (error == 0 && rd->n_iov > WFS_MAX_IOV) {
+        rd->flat = wfs_cache_buffer_get(rd->e->cache, r->len);
+        if (rd->flat) {
+            uint8_t *at = rd->flat;
+
+            for (size_t i = 0; i < rd->n_iov; i++) {
+                memcpy(at, rd->iov[i].iov_base, rd->iov[i].iov_len);
+                at += rd->iov[i].iov_len;
+            }
+            rd->flat_iov = (struct iovec){ rd->flat, r->len };
+            r->iov = &rd->flat_iov;
+            r->n_iov = 1;
+        } else {
+            error = -ENOMEM;
+        }
+    } else if (error == 0) {
+        r->iov = rd->iov;
+        r->n_iov = (int)rd->n_iov;
+    }
+    r->result = error;
+    if (error < 0)
+        atomic_fetch_add_explicit(&rd->e->read_errors, 1, memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&rd->e->bytes_served, r->len, memory_order_relaxed);
+    r->done(r);
+}
+
+static void drop_pending(struct reading *rd)
+{
+    if (atomic_fetch_sub(&rd->pending, 1) == 1)
+        finish(rd);
+}
+
+static void set_error(struct reading *rd, int error)
+{
+    int none = 0;
+
+    atomic_compare_exchange_strong(&rd->error, &none, error);
+}
+
+void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r)
+{
+    struct reading *rd = r->private_;
+
+    r->private_ = NULL;
+    r->iov = NULL;
+    r->n_iov = 0;
+    if (!rd)
+        return;
+    if (rd->extents && !rd->abandoned)
+        wfs_cache_buffer_put(e->cache, rd->extents, rd->extents_size);
+    wfs_cache_buffer_put(e->cache, rd->flat, rd->flat_iov.iov_len);
+    if (rd->room.bytes > 0)
+        wfs_cache_release(e->cache, rd->blocks, rd->n_tiles, rd->room.bytes);
+    wfs_object_state_unref(rd->state);
+    free(rd);
+}
+
+/* ---- tiles ---- */
+
+static void tile_there(struct tile_piece *t, struct wfs_block *b)
+{
+    struct reading *rd = t->rd;
+
+    rd->blocks[t - rd->tiles] = b;
+    rd->iov[t->iov].iov_base = (uint8_t *)wfs_block_data(b) + t->from;
+}
+
+static void tile_ready(struct wfs_waiter *w, int result, struct wfs_block *b)
+{
+    struct tile_piece *t = (struct tile_piece *)w;
+
+    if (result < 0)
+        set_error(t->rd, result);
+    else
+        tile_there(t, b);
+    drop_pending(t->rd);
+}
+
+static void get_tile(struct reading *rd, struct tile_piece *t)
+{
+    struct wfs_object *o = rd->r->object;
+    struct wfs_key key = wfs_tile_key(o, t->segment, t->tile);
+    struct wfs_block *b;
+    bool ahead;
+    int answer;
+
+    t->waiter.ready = tile_ready;
+    atomic_fetch_add(&rd->pending, 1);
+    answer = wfs_cache_get(rd->e->cache, key, t->tile_bytes, t->from, t->from + rd->iov[t->iov].iov_len, &t->waiter, &b, &ahead);
+    if (answer == WFS_CACHE_FILL) {
+        wfs_tile_fill(rd->e, o, t->segment, t->tile, b, 0);
+    } else if (answer == WFS_CACHE_EXPAND) {
+        wfs_tile_expand(rd->e, o, t->segment, t->tile, b);
+    } else if (answer == WFS_CACHE_WAIT) {
+        if (ahead)
+            wfs_pool_promote(rd->e->pool, key.object, key.index + 1);
+    } else {
+        if (answer < 0)
+            set_error(rd, answer);
+        else
+            tile_there(t, b);
+        drop_pending(rd);
+    }
+}
+
+/* ---- extents ---- */
+
+static int prepare_extents(struct wfs_job *job)
+{
+    struct reading *rd = (struct reading *)job;
+    struct wfs_object *o = rd->r->object;
+    uint8_t *extents = wfs_cache_buffer_get(rd->e->cache, rd->extents_size);
+    struct wfs_error err = { 0 };
+
+    if (!extents)
+        return -ENOMEM;
+    rd->extents = extents;
+    for (size_t i = 0; i < rd->n_ios; i++) {
+        int fd = wfs_source_fd(o->source, o->files[rd->io_files[i]], &err);
+
+        if (fd < 0) {
+            wfs_engine_tell(rd->e, rd->state, fd == -ESTALE ? CAUSE_CHANGED : CAUSE_EXTENT, &err);
+            return fd;
+        }
+        rd->ios[i].fd = fd;
+        rd->ios[i].buf = extents;
+        extents += rd->ios[i].len;
+    }
+    job->ios = rd->ios;
+    job->n_ios = rd->n_ios;
+    return 0;
+}
+
+static int check_extents(struct reading *rd)
+{
+    struct wfs_object *o = rd->r->object;
+    struct wfs_error err = { 0 };
+    int r;
+
+    for (size_t i = 0; i < rd->n_ios; i++) {
+        struct wfs_source_file *f = o->files[rd->io_files[i]];
+
+        if (i > 0 && rd->io_files[i] == rd->io_files[i - 1])
+            continue;
+        r = wfs_source_check(o->source, f);
+        if (r < 0) {
+            wfs_error_set(&err, -r, "%s: %s", f->path,
+                          r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
+            wfs_engine_tell(rd->e, rd->state, CAUSE_CHANGED, &err);
+            return r;
+        }
+    }
+    for (size_t i = 0; i < rd->n_ios; i++) {
+        r = rd->ios[i].result;
+        if (r == 0)
+            continue;
+        if (r != -ECANCELED) {
+            wfs_error_set(&err, -r, "%s: read of %zu bytes at %llu: %s", o->files[rd->io_files[i]]->path, rd->ios[i].len,
+                          (unsigned long long)rd->ios[i].offset, strerror(-r));
+            wfs_engine_tell(rd->e, rd->state, CAUSE_EXTENT, &err);
+        }
+        return r;
+    }
+    return 0;
+}
+
+/* Extents have no address before their buffer is there. */
+static void place_extents(struct reading *rd)
+{
+    uint8_t *extents = rd->extents;
+
+    for (size_t i = 0; i < rd->n_iov; i++) {
+        if (rd->is_extent[i]) {
+            rd->iov[i].iov_base = extents;
+            extents += rd->iov[i].iov_len;
+        }
+    }
+}
+
+static void run_extents(struct wfs_job *job, void *scratch)
+{
+    struct reading *rd = (struct reading *)job;
+    int r = job->cancelled ? -ECANCELED : job->prepared;
+
+    (void)scratch;
+    for (size_t i = 0; i < job->n_ios; i++)
+        rd->abandoned = rd->abandoned || rd->ios[i].abandoned;
+    if (r == 0)
+        r = check_extents(rd);
+    if (r < 0)
+        set_error(rd, r);
+    else
+        place_extents(rd);
+    drop_pending(rd);
+}
+
+/* ---- the beginning ---- */
+
+/* One step through the layout: [offset, offset + len) lies in one segment, and in one tile of it. */
+struct piece {
+    size_t segment;
+    const struct wfs_segment *seg;
+    uint64_t from, len;                 /* from: in the segment */
+    struct wfs_tiling tiling;           /* of a TENSOR segment */
+    uint64_t tile, tile_from, tile_end; /* the tile's bytes in the segment */
+};
+
+static void piece_at(const struct wfs_layout *l, size_t segment, uint64_t offset, uint64_t end, struct piece *ret)
+{
+    const struct wfs_segment *seg = &l->segments[segment];
+    uint64_t stop = end < seg->end ? end : seg->end;
+
+    ret->segment = segment;
+    ret->seg = seg;
+    ret->from = offset - seg->begin;
+    ret->len = stop - offset;
+    if (seg->kind == WFS_SEGMENT_ZERO && ret->len > ZEROS)
+        ret->len = ZEROS;
+    if (seg->kind == WFS_SEGMENT_TENSOR) {
+        uint64_t begin_elem, end_elem;
+
+        ret->tiling = wfs_pipeline_tiling(seg->plan);
+        ret->tile = wfs_pipeline_tile_at(seg->plan, &ret->tiling, ret->from);
+        wfs_pipeline_tile(&ret->tiling, ret->tile, &begin_elem, &end_elem);
+        ret->tile_from = wfs_pipeline_out_bytes(seg->plan, begin_elem);
+        ret->tile_end = wfs_pipeline_out_bytes(seg->plan, end_elem);
+        if (ret->len > ret->tile_end - ret->from)
+            ret->len = ret->tile_end - ret->from;
+    }
+}
+
+struct counts {
+    size_t n_iov, n_tiles, n_ios;
+    uint64_t extents_size, need;
+};
+
+/* Upper bounds: neighbours that are one piece are counted apart. */
+static void count(const struct wfs_layout *l, uint64_t offset, uint64_t end, struct counts *ret)
+{
+    size_t segment = wfs_layout_find(l, offset);
+    struct piece p;
+
+    memset(ret, 0, sizeof *ret);
+    for (; offset < end; offset += p.len) {
+        if (offset == l->segments[segment].end)
+            segment++;
+        piece_at(l, segment, offset, end, &p);
+        ret->n_iov++;
+        if (p.seg->kind == WFS_SEGMENT_TENSOR) {
+            ret->n_tiles++;
+            ret->need += wfs_tile_need(p.seg->plan, &p.tiling, p.tile);
+        } else if (p.seg->kind == WFS_SEGMENT_EXTENT) {
+            ret->n_ios++;
+            ret->extents_size += p.len;
+        }
+    }
+    ret->need += ret->extents_size;
+}
+
+static void *carve(uint8_t **at, size_t n, size_t size)
+{
+    void *p = *at;
+
+    *at += (n * size + 15) / 16 * 16;
+    return p;
+}
+
+static struct reading *new_reading(struct wfs_engine *e, struct wfs_read *r, const struct counts *n)
+{
+    size_t size = sizeof(struct reading) + n->n_iov * (sizeof(struct iovec) + sizeof(bool)) +
+                  n->n_tiles * (sizeof(struct tile_piece) + sizeof(struct wfs_block *)) +
+                  n->n_ios * (sizeof(struct wfs_io) + sizeof(uint32_t)) + (size_t)7 * 16;
+    struct reading *rd = calloc(1, size);
+    uint8_t *at = (uint8_t *)rd;
+
+    if (!rd)
+        return NULL;
+    carve(&at, 1, sizeof *rd);
+    rd->iov = carve(&at, n->n_iov, sizeof *rd->iov);
+    rd->tiles = carve(&at, n->n_tiles, sizeof *rd->tiles);
+    rd->blocks = carve(&at, n->n_tiles, sizeof *rd->blocks);
+    rd->ios = carve(&at, n->n_ios, sizeof *rd->ios);
+    rd->io_files = carve(&at, n->n_ios, sizeof *rd->io_files);
+    rd->is_extent = carve(&at, n->n_iov, sizeof *rd->is_extent);
+    rd->e = e;
+    rd->r = r;
+    rd->state = wfs_object_state_ref(r->object->private_);
+    rd->extents_size = (size_t)n->extents_size;
+    rd->room.bytes = n->need + (n->n_iov > WFS_MAX_IOV ? r->len : 0);
+    atomic_init(&rd->pending, 1);
+    atomic_init(&rd->error, 0);
+    return rd;
+}
+
+static void add_extent(struct reading *rd, const struct piece *p)
+{
+    struct wfs_io *last = rd->n_ios ? &rd->ios[rd->n_ios - 1] : NULL;
+    uint64_t offset = p->seg->extent.offset + p->from;
+    uint32_t file = p->seg->extent.file;
+
+    assert(file < rd->r->object->n_files);
+    if (rd->n_iov > 0 && rd->is_extent[rd->n_iov - 1]) {
+        rd->iov[rd->n_iov - 1].iov_len += p->len;
+    } else {
+        rd->is_extent[rd->n_iov] = true;
+        rd->iov[rd->n_iov++].iov_len = p->len;
+    }
+    if (last && rd->io_files[rd->n_ios - 1] == file && last->offset + last->len == offset) {
+        last->len += p->len;
+        return;
+    }
+    rd->io_files[rd->n_ios] = file;
+    rd->ios[rd->n_ios].offset = offset;
+    rd->ios[rd->n_ios++].len = p->len;
+}
+
+static void add_piece(struct reading *rd, const struct piece *p)
+{
+    struct tile_piece *t;
+
+    switch (p->seg->kind) {
+    case WFS_SEGMENT_DATA:
+        rd->iov[rd->n_iov++] = (struct iovec){ (uint8_t *)p->seg->data + p->from, p->len };
+        break;
+    case WFS_SEGMENT_ZERO:
+        rd->iov[rd->n_iov++] = (struct iovec){ (uint8_t *)zeros, p->len };
+        break;
+    case WFS_SEGMENT_EXTENT:
+        add_extent(rd, p);
+        break;
+    case WFS_SEGMENT_TENSOR:
+        t = &rd->tiles[rd->n_tiles++];
+        t->rd = rd;
+        t->iov = rd->n_iov;
+        t->segment = p->segment;
+        t->tile = p->tile;
+        t->tile_bytes = p->tile_end - p->tile_from;
+        t->from = (size_t)(p->from - p->tile_from);
+        rd->iov[rd->n_iov++].iov_len = p->len;
+        break;
+    }
+}
+
+/* The room is there: asks for everything. */
+static void begin(struct reading *rd)
+{
+    struct wfs_read *r = rd->r;
+    const struct wfs_layout *l = r->object->layout;
+    uint64_t offset = r->offset, end = r->offset + r->len;
+    size_t segment = wfs_layout_find(l, offset);
+    struct piece p;
+
+    for (; offset < end; offset += p.len) {
+        if (offset == l->segments[segment].end)
+            segment++;
+        piece_at(l, segment, offset, end, &p);
+        add_piece(rd, &p);
+    }
+    if (rd->n_ios > 0) {
+        atomic_fetch_add(&rd->pending, 1);
+        rd->job.priority = WFS_FOREGROUND;
+        rd->job.prepare = prepare_extents;
+        rd->job.run = run_extents;
+        wfs_pool_submit(rd->e->pool, &rd->job);
+    }
+    for (size_t i = 0; i < rd->n_tiles; i++)
+        get_tile(rd, &rd->tiles[i]);
+    wfs_readahead(rd->e, r->object, r->offset, r->len);
+    drop_pending(rd); /* from here on rd may be gone */
+}
+
+static void admitted(struct wfs_room *room)
+{
+    begin((struct reading *)((uint8_t *)room - offsetof(struct reading, room)));
+}
+
+static void fail(struct wfs_engine *e, struct wfs_read *r, int result)
+{
+    atomic_fetch_add_explicit(&e->read_errors, 1, memory_order_relaxed);
+    r->result = result;
+    r->done(r);
+}
+
+void wfs_engine_read(struct wfs_engine *e, struct wfs_read *r)
+{
+    const struct wfs_layout *l = r->object->layout;
+    struct reading *rd;
+    struct counts n;
+
+    r->result = 0;
+    r->iov = NULL;
+    r->n_iov = 0;
+    r->private_ = NULL;
+    if (r->offset >= l->size || r->len == 0) {
+        r->len = 0;
+        r->done(r);
+        return;
+    }
+    if (r->len > l->size - r->offset)
+        r->len = (size_t)(l->size - r->offset);
+    count(l, r->offset, r->offset + r->len, &n);
+    rd = new_reading(e, r, &n);
+    if (!rd) {
+        fail(e, r, -ENOMEM);
+        return;
+    }
+    r->private_ = rd;
+    rd->room.admitted = admitted;
+    if (rd->room.bytes == 0 || wfs_cache_reserve(e->cache, &rd->room))
+        begin(rd);
+}

@@ -1,0 +1,231 @@
+/* Making one tile: source reads, a look at the source, the pipeline, publication. */
+#include "engine_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One block being made. It holds copies and references of all it needs, as read-ahead may outlive its object. */
+struct fill {
+    struct wfs_job job; /* first: the pool hands it back */
+    struct wfs_engine *e;
+    struct object_state *state;
+    struct wfs_source *source;
+    struct wfs_source_file *file;
+    struct wfs_block *block;
+    struct wfs_plan plan;
+    struct wfs_tensor tensor; /* plan.tensor; its name and dims may be gone: look only while state->object is there */
+    size_t segment;
+    uint64_t begin, end, ahead_bytes;
+    struct wfs_runs runs;
+    struct wfs_io ios[WFS_MAX_RUNS];
+    uint8_t *bytes; /* the source bytes of runs, gathered */
+    struct wfs_error err;
+};
+
+uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile)
+{
+    uint64_t begin, end;
+
+    wfs_pipeline_tile(t, tile, &begin, &end);
+    return wfs_cache_charge(wfs_pipeline_out_bytes(p, end - begin)) + wfs_pipeline_source_bytes(p, end - begin);
+}
+
+struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t tile)
+{
+    struct wfs_key key = { o->id, (uint64_t)segment << 32 | tile };
+
+    return key;
+}
+
+static size_t source_bytes(const struct fill *f)
+{
+    return (size_t)wfs_pipeline_source_bytes(&f->plan, f->runs.n_elems);
+}
+
+/* Reports a failure of this tile with its tensor's name in front. */
+static void tell(struct fill *f, int64_t cause)
+{
+    bool alive;
+
+    pthread_mutex_lock(&f->state->lock);
+    alive = f->state->object != NULL;
+    if (alive)
+        wfs_error_wrap(&f->err, "tensor '%s'", f->tensor.name);
+    pthread_mutex_unlock(&f->state->lock);
+    if (alive)
+        wfs_engine_tell(f->e, f->state, cause, &f->err);
+}
+
+static int prepare(struct wfs_job *job)
+{
+    struct fill *f = (struct fill *)job;
+    int fd = wfs_source_fd(f->source, f->file, &f->err);
+    uint8_t *at;
+
+    if (fd < 0) {
+        tell(f, fd == -ESTALE ? CAUSE_CHANGED : (int64_t)f->segment);
+        return fd;
+    }
+    wfs_transform_runs(&f->plan, f->begin, f->end, &f->runs);
+    f->bytes = at = wfs_cache_buffer_get(f->e->cache, source_bytes(f));
+    if (!f->bytes)
+        return -ENOMEM;
+    for (size_t i = 0; i < f->runs.n; i++) {
+        struct wfs_io *io = &f->ios[i];
+
+        io->fd = fd;
+        io->offset = f->tensor.offset + wfs_pipeline_source_bytes(&f->plan, f->runs.runs[i].first);
+        io->len = (size_t)wfs_pipeline_source_bytes(&f->plan, f->runs.runs[i].n);
+        io->buf = at;
+        at += io->len;
+    }
+    job->ios = f->ios;
+    job->n_ios = f->runs.n;
+    return 0;
+}
+
+/* The reads' outcome, and whether the file they came from is still the one that was listed. */
+static int check_reads(struct fill *f)
+{
+    int r;
+
+    if (f->job.cancelled)
+        return -ECANCELED;
+    if (f->job.prepared < 0)
+        return f->job.prepared;
+    r = wfs_source_check(f->source, f->file);
+    if (r < 0) {
+        wfs_error_set(&f->err, -r, "%s: %s", f->file->path,
+                      r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
+        tell(f, CAUSE_CHANGED);
+        return r;
+    }
+    for (size_t i = 0; i < f->job.n_ios; i++) {
+        r = f->ios[i].result;
+        if (r == -ECANCELED)
+            return r;
+        if (r < 0) {
+            wfs_error_set(&f->err, -r, "%s: read of %zu bytes at %llu: %s", f->file->path, f->ios[i].len,
+                          (unsigned long long)f->ios[i].offset, strerror(-r));
+            tell(f, (int64_t)f->segment);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int make(struct fill *f, void *scratch)
+{
+    struct wfs_bad_value bad;
+    void *out = wfs_block_alloc(f->e->cache, f->block);
+    int r;
+
+    if (!out)
+        return -ENOMEM;
+    r = wfs_pipeline_make(&f->plan, f->e->kernels, f->begin, f->end, f->bytes, &f->runs, out, scratch, &bad);
+    if (r == 0)
+        return 0;
+    if (r == -EDOM) {
+        const char *file_type = wfs_ggml_types[bad.refusal == WFS_REFUSED_VIA ? f->plan.via : f->plan.dst].name;
+
+        wfs_error_set(&f->err, EIO, "a value that llama-quantize refuses (NaN, infinite or too large as %s) at element %llu, row %llu",
+                      file_type, (unsigned long long)bad.elem, (unsigned long long)(bad.elem / f->plan.row_elems));
+    } else {
+        wfs_error_set(&f->err, EIO, "cannot be made into %s: %s", wfs_ggml_types[f->plan.dst].name, strerror(-r));
+    }
+    tell(f, (int64_t)f->segment);
+    return -EIO;
+}
+
+static void free_fill(struct fill *f)
+{
+    wfs_object_state_unref(f->state);
+    wfs_source_close(f->source);
+    free(f);
+}
+
+static void run(struct wfs_job *job, void *scratch)
+{
+    struct fill *f = (struct fill *)job;
+    struct wfs_engine *e = f->e;
+    bool abandoned = false;
+    int r = check_reads(f);
+
+    if (r == 0)
+        r = make(f, scratch);
+    if (r == -ENOMEM) {
+        wfs_error_set(&f->err, ENOMEM, "out of memory");
+        tell(f, CAUSE_MEMORY);
+    }
+    for (size_t i = 0; i < job->n_ios; i++)
+        abandoned = abandoned || f->ios[i].abandoned;
+    if (f->bytes && !abandoned)
+        wfs_cache_buffer_put(e->cache, f->bytes, source_bytes(f));
+    wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
+    free_fill(f);
+    if (r == 0)
+        wfs_cache_tend(e->cache);
+}
+
+static void run_expand(struct wfs_job *job, void *scratch)
+{
+    struct fill *f = (struct fill *)job;
+
+    (void)scratch;
+    wfs_cache_expand(f->e->cache, f->block);
+    free_fill(f);
+}
+
+static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b)
+{
+    struct fill *f = calloc(1, sizeof *f);
+    const struct wfs_plan *p = o->layout->segments[segment].plan;
+    struct wfs_tiling tiling = wfs_pipeline_tiling(p);
+
+    if (!f)
+        return NULL;
+    assert(p->tensor->file < o->n_files);
+    f->e = e;
+    f->state = wfs_object_state_ref(o->private_);
+    f->source = wfs_source_ref(o->source);
+    f->file = o->files[p->tensor->file];
+    f->block = b;
+    f->tensor = *p->tensor;
+    f->plan = *p;
+    f->plan.tensor = &f->tensor;
+    f->segment = segment;
+    wfs_pipeline_tile(&tiling, tile, &f->begin, &f->end);
+    f->job.key[0] = o->id;
+    f->job.key[1] = wfs_tile_key(o, segment, tile).index + 1; /* {0, 0} would be no name */
+    return f;
+}
+
+void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b, uint64_t ahead_bytes)
+{
+    struct fill *f = new_fill(e, o, segment, tile, b);
+
+    if (!f) {
+        wfs_cache_publish(e->cache, b, -ENOMEM, ahead_bytes);
+        return;
+    }
+    f->ahead_bytes = ahead_bytes;
+    f->job.priority = ahead_bytes > 0 ? WFS_READAHEAD : WFS_FOREGROUND;
+    f->job.prepare = prepare;
+    f->job.run = run;
+    wfs_pool_submit(e->pool, &f->job);
+}
+
+void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b)
+{
+    struct fill *f = new_fill(e, o, segment, tile, b);
+
+    if (!f) {
+        wfs_cache_publish(e->cache, b, -ENOMEM, 0);
+        return;
+    }
+    f->job.priority = WFS_FOREGROUND;
+    f->job.run = run_expand;
+    wfs_pool_submit(e->pool, &f->job);
+}

@@ -1,0 +1,157 @@
+#include "pipeline.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+struct wfs_tiling wfs_pipeline_tiling(const struct wfs_plan *p)
+{
+    uint64_t block = wfs_ggml_types[p->dst].block_elems;
+    struct wfs_tiling t = { .n_elems = p->row_elems * p->n_rows };
+
+    t.unit_elems = t.n_elems;
+    t.tile_elems = WFS_TILE_ELEMS / block * block;
+    if (p->order != WFS_ROWS_AS_IS) {
+        if (p->row_elems > t.tile_elems)
+            t.unit_elems = p->row_elems;
+        else
+            t.tile_elems = t.tile_elems / p->row_elems * p->row_elems;
+    }
+    t.tiles_per_unit = t.unit_elems / t.tile_elems + (t.unit_elems % t.tile_elems != 0);
+    t.n_tiles = t.n_elems / t.unit_elems * t.tiles_per_unit;
+    return t;
+}
+
+uint64_t wfs_pipeline_tile_at(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t offset)
+{
+    const struct wfs_ggml_type_info *info = &wfs_ggml_types[p->dst];
+    uint64_t elem = offset / info->block_bytes * info->block_elems;
+
+    return elem / t->unit_elems * t->tiles_per_unit + elem % t->unit_elems / t->tile_elems;
+}
+
+void wfs_pipeline_tile(const struct wfs_tiling *t, uint64_t tile, uint64_t *ret_begin, uint64_t *ret_end)
+{
+    uint64_t unit = tile / t->tiles_per_unit * t->unit_elems, begin = tile % t->tiles_per_unit * t->tile_elems;
+    uint64_t end = begin + t->tile_elems;
+
+    *ret_begin = unit + begin;
+    *ret_end = unit + (end < t->unit_elems ? end : t->unit_elems);
+}
+
+uint64_t wfs_pipeline_out_bytes(const struct wfs_plan *p, uint64_t n_elems)
+{
+    return n_elems / wfs_ggml_types[p->dst].block_elems * wfs_ggml_types[p->dst].block_bytes;
+}
+
+uint64_t wfs_pipeline_source_bytes(const struct wfs_plan *p, uint64_t n_elems)
+{
+    return n_elems * wfs_dtypes[p->tensor->dtype].bits / 8;
+}
+
+struct make {
+    const struct wfs_plan *p;
+    const struct wfs_kernels *k;
+    wfs_decode_fn *decode;
+    float *floats;   /* WFS_PIPELINE_CHUNK */
+    uint16_t *halves; /* as many */
+    struct wfs_bad_value *bad;
+};
+
+static int refuse(const struct make *m, enum wfs_refusal refusal, uint64_t elem)
+{
+    m->bad->refusal = refusal;
+    m->bad->elem = elem;
+    return -EDOM;
+}
+
+/* The source's own type is that of the 16-bit file, and NaNs are refused: then its values pass through that file unchanged. */
+static bool via_is_source(const struct wfs_plan *p)
+{
+    return p->validate_via && ((p->via == WFS_TYPE_F16 && p->tensor->dtype == WFS_F16) ||
+                               (p->via == WFS_TYPE_BF16 && p->tensor->dtype == WFS_BF16));
+}
+
+/* Decodes n values to m->floats, as they come out of the file that the reference quantises from. elem: of the first, for messages. */
+static int decode_rounded(const struct make *m, const uint8_t *source, size_t n, uint64_t elem)
+{
+    const struct wfs_plan *p = m->p;
+    const void *via = source;
+    size_t bad;
+
+    if (via_is_source(p)) {
+        m->decode(source, m->floats, n);
+    } else {
+        m->decode(source, m->floats, n);
+        via = m->floats;
+        if (p->via != WFS_TYPE_F32) {
+            m->k->encode[p->via](m->floats, m->halves, n);
+            m->k->decode[p->via == WFS_TYPE_F16 ? WFS_F16 : WFS_BF16](m->halves, m->floats, n);
+            via = m->halves;
+        }
+    }
+    if (!p->validate_via)
+        return 0;
+    bad = m->k->validate[p->via](via, n);
+    return bad < n ? refuse(m, WFS_REFUSED_VIA, elem + bad) : 0;
+}
+
+/* n consecutive values to out; elem is the first one's place in the output. */
+static int make_part(const struct make *m, const uint8_t *source, uint8_t *out, uint64_t n, uint64_t elem)
+{
+    const struct wfs_plan *p = m->p;
+    const struct wfs_ggml_type_info *info = &wfs_ggml_types[p->dst];
+    bool plain = p->dst == WFS_TYPE_F32 && p->via == WFS_TYPE_F32 && !p->validate_via;
+
+    while (n > 0) {
+        size_t now = n < WFS_PIPELINE_CHUNK ? (size_t)n : WFS_PIPELINE_CHUNK;
+        size_t n_blocks = now / info->block_elems, bad;
+
+        if (plain) {
+            m->decode(source, (float *)(void *)out, now);
+        } else {
+            int r = decode_rounded(m, source, now, elem);
+
+            if (r < 0)
+                return r;
+            m->k->encode[p->dst](m->floats, out, now);
+        }
+        if (p->validate && (bad = m->k->validate[p->dst](out, n_blocks)) < n_blocks)
+            return refuse(m, WFS_REFUSED_OUTPUT, elem + bad * info->block_elems);
+        source += wfs_pipeline_source_bytes(p, now);
+        out += n_blocks * info->block_bytes;
+        elem += now;
+        n -= now;
+    }
+    return 0;
+}
+
+static bool has_kernels(const struct wfs_plan *p, const struct wfs_kernels *k)
+{
+    return k->decode[p->tensor->dtype] && k->encode[p->dst] && (!p->validate || k->validate[p->dst]) &&
+           (!p->validate_via || k->validate[p->via]) &&
+           (p->via == WFS_TYPE_F32 || ((p->via == WFS_TYPE_F16 || p->via == WFS_TYPE_BF16) && k->encode[p->via]));
+}
+
+int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end, const uint8_t *source,
+                      const struct wfs_runs *runs, uint8_t *out, void *scratch, struct wfs_bad_value *ret_bad)
+{
+    struct make m = { p, k, k->decode[p->tensor->dtype], scratch, (uint16_t *)((float *)scratch + WFS_PIPELINE_CHUNK), ret_bad };
+
+    if (!has_kernels(p, k))
+        return -ENOTSUP;
+    if (p->order == WFS_ROWS_AS_IS)
+        return make_part(&m, source, out, end - begin, begin);
+    for (uint64_t at = begin, stop; at < end; at = stop) {
+        uint64_t row = at / p->row_elems, elem;
+        int r;
+
+        stop = (row + 1) * p->row_elems < end ? (row + 1) * p->row_elems : end;
+        elem = wfs_transform_row(p, row) * p->row_elems + at % p->row_elems;
+        r = make_part(&m, source + wfs_pipeline_source_bytes(p, wfs_transform_find(runs, elem)),
+                      out + wfs_pipeline_out_bytes(p, at - begin), stop - at, at);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,507 @@
+#include "pool.h"
+#include "ring.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    DEPTH = 8,       /* jobs whose reads a worker has in flight */
+    DEPTH_MAX = 256, /* the same while nothing comes back, so that one hanging source does not stop the others */
+    PATIENCE_MS = 20, /* how long nothing has to come back before one more is started */
+    ABANDON_MS = 1000,
+    SCRATCH_ALIGN = 64,
+};
+
+enum job_state { JOB_QUEUED, JOB_STARTED, JOB_READY, JOB_TAKEN };
+
+struct list {
+    struct wfs_job *head, *tail;
+};
+
+struct wfs_worker {
+    struct wfs_pool *pool;
+    pthread_t thread;
+    void *scratch;
+    struct wfs_ring *ring; /* NULL: pread */
+    /* protected by the pool's lock */
+    pthread_cond_t wake;          /* without a ring */
+    unsigned n_started, depth;    /* jobs with reads in flight, and how many it may have */
+    bool sleeping, woken;
+};
+
+struct wfs_pool {
+    pthread_mutex_t lock; /* a leaf: nothing else is locked, nothing is called under it */
+    pthread_cond_t reported;
+    /* protected by lock */
+    struct list queued[WFS_PRIORITY_COUNT], ready[WFS_PRIORITY_COUNT], started;
+    unsigned n_reported;
+    bool stopping;
+    struct wfs_error refused; /* why a worker has no ring */
+    /* fixed once new has returned */
+    unsigned n_workers;
+    bool want_ring;
+    size_t scratch_bytes;
+    const struct wfs_io_hooks *hooks;
+    atomic_uint_fast64_t bytes_read;
+    struct wfs_worker workers[];
+};
+
+static void push(struct list *l, struct wfs_job *job)
+{
+    job->prev = l->tail;
+    job->next = NULL;
+    if (l->tail)
+        l->tail->next = job;
+    else
+        l->head = job;
+    l->tail = job;
+}
+
+static void remove_job(struct list *l, struct wfs_job *job)
+{
+    if (job->prev)
+        job->prev->next = job->next;
+    else
+        l->head = job->next;
+    if (job->next)
+        job->next->prev = job->prev;
+    else
+        l->tail = job->prev;
+}
+
+static struct list *list_of(struct wfs_pool *p, const struct wfs_job *job)
+{
+    assert(job->state != JOB_TAKEN);
+    if (job->state == JOB_STARTED)
+        return &p->started;
+    return job->state == JOB_QUEUED ? &p->queued[job->priority] : &p->ready[job->priority];
+}
+
+static void enter(struct wfs_pool *p, struct wfs_job *job, enum job_state state)
+{
+    job->state = state;
+    push(list_of(p, job), job);
+}
+
+static void leave(struct wfs_pool *p, struct wfs_job *job)
+{
+    remove_job(list_of(p, job), job);
+    job->state = JOB_TAKEN;
+}
+
+/* Locked. Marks one sleeping worker that can take a job as woken; the caller wakes it after unlocking. */
+static struct wfs_worker *choose_sleeper(struct wfs_pool *p, bool to_start)
+{
+    for (unsigned i = 0; i < p->n_workers; i++) {
+        struct wfs_worker *w = &p->workers[i];
+
+        if (w->sleeping && !w->woken && !(to_start && w->n_started >= w->depth)) {
+            w->woken = true;
+            return w;
+        }
+    }
+    return NULL;
+}
+
+static void wake(struct wfs_worker *w)
+{
+    if (!w)
+        return;
+    if (w->ring)
+        wfs_ring_wake(w->ring);
+    else
+        pthread_cond_signal(&w->wake);
+}
+
+static void cancel_job(struct wfs_pool *p, struct wfs_job *job) /* locked; in no list */
+{
+    for (size_t i = 0; i < job->n_ios; i++) {
+        job->ios[i].result = -ECANCELED;
+        job->ios[i].abandoned = false;
+    }
+    job->cancelled = true;
+    enter(p, job, JOB_READY);
+}
+
+void wfs_pool_submit(struct wfs_pool *p, struct wfs_job *job)
+{
+    struct wfs_worker *sleeper;
+
+    job->prepared = 0;
+    job->cancelled = false;
+    job->worker = NULL;
+    pthread_mutex_lock(&p->lock);
+    if (p->stopping)
+        cancel_job(p, job);
+    else
+        enter(p, job, job->n_ios || job->prepare ? JOB_QUEUED : JOB_READY);
+    sleeper = choose_sleeper(p, job->state == JOB_QUEUED);
+    pthread_mutex_unlock(&p->lock);
+    wake(sleeper);
+}
+
+static void promote_in(struct wfs_pool *p, struct list *l, uint64_t key0, uint64_t key1)
+{
+    for (struct wfs_job *job = l->head, *next; job; job = next) {
+        next = job->next;
+        if (job->key[0] != key0 || job->key[1] != key1 || job->priority == WFS_FOREGROUND)
+            continue;
+        if (job->state == JOB_STARTED) {
+            job->priority = WFS_FOREGROUND;
+        } else {
+            enum job_state state = (enum job_state)job->state;
+
+            leave(p, job);
+            job->priority = WFS_FOREGROUND;
+            enter(p, job, state);
+        }
+    }
+}
+
+void wfs_pool_promote(struct wfs_pool *p, uint64_t key0, uint64_t key1)
+{
+    pthread_mutex_lock(&p->lock);
+    for (int i = WFS_READAHEAD; i < WFS_PRIORITY_COUNT; i++) {
+        promote_in(p, &p->queued[i], key0, key1);
+        promote_in(p, &p->ready[i], key0, key1);
+    }
+    promote_in(p, &p->started, key0, key1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void wfs_pool_cancel(struct wfs_pool *p, uint64_t key0)
+{
+    struct wfs_worker *sleeper;
+
+    pthread_mutex_lock(&p->lock);
+    for (int i = 0; i < WFS_PRIORITY_COUNT; i++) {
+        for (struct wfs_job *job = p->queued[i].head, *next; job; job = next) {
+            next = job->next;
+            if (job->key[0] == key0) {
+                leave(p, job);
+                cancel_job(p, job);
+            }
+        }
+    }
+    sleeper = choose_sleeper(p, false);
+    pthread_mutex_unlock(&p->lock);
+    wake(sleeper);
+}
+
+/* Locked. The list's first job of the best priority better than (lower than) limit, or NULL. */
+static struct wfs_job *first_below(struct list *lists, int limit)
+{
+    for (int i = 0; i < limit; i++) {
+        if (lists[i].head)
+            return lists[i].head;
+    }
+    return NULL;
+}
+
+static void finish_io(struct wfs_worker *w, struct wfs_io *io)
+{
+    struct wfs_pool *p = w->pool;
+
+    if (io->result == 0)
+        atomic_fetch_add_explicit(&p->bytes_read, io->len, memory_order_relaxed);
+    if (p->hooks && p->hooks->after_read)
+        io->result = p->hooks->after_read(p->hooks->ctx, io);
+}
+
+/* A worker's job whose reads are all finished can be run by any worker. */
+static void make_ready(struct wfs_worker *w, struct wfs_job *job)
+{
+    struct wfs_pool *p = w->pool;
+    struct wfs_worker *sleeper;
+
+    pthread_mutex_lock(&p->lock);
+    leave(p, job);
+    enter(p, job, JOB_READY);
+    w->n_started--;
+    if (w->n_started < DEPTH)
+        w->depth = DEPTH;
+    sleeper = job->prev ? choose_sleeper(p, false) : NULL; /* the first one this worker takes itself, soon */
+    pthread_mutex_unlock(&p->lock);
+    wake(sleeper);
+}
+
+static void take_finished(struct wfs_worker *w, struct wfs_io *io)
+{
+    while (io) {
+        struct wfs_io *next = io->next;
+
+        finish_io(w, io);
+        if (--io->job->n_pending == 0)
+            make_ready(w, io->job);
+        io = next;
+    }
+}
+
+static void start(struct wfs_worker *w, struct wfs_job *job)
+{
+    if (job->prepare) {
+        job->prepared = job->prepare(job);
+        if (job->prepared < 0)
+            job->n_ios = 0;
+    }
+    for (size_t i = 0; i < job->n_ios; i++) {
+        job->ios[i].job = job;
+        job->ios[i].abandoned = false;
+        job->ios[i].result = 0;
+    }
+    job->n_pending = job->n_ios;
+    if (w->ring && job->n_ios > 0) {
+        for (size_t i = 0; i < job->n_ios; i++)
+            wfs_ring_read(w->ring, &job->ios[i]);
+        return;
+    }
+    for (size_t i = 0; i < job->n_ios; i++) {
+        wfs_io_pread(&job->ios[i]);
+        finish_io(w, &job->ios[i]);
+    }
+    job->n_pending = 0;
+    make_ready(w, job);
+}
+
+/* Locked. True when something has been done or chosen to do (then unlocked), false when there is nothing (still locked). */
+static bool step(struct wfs_worker *w, bool *started)
+{
+    struct wfs_pool *p = w->pool;
+    struct wfs_job *ready = first_below(p->ready, WFS_PRIORITY_COUNT);
+    /* With something to run, start at most one job of the same rank: its reads go on meanwhile. */
+    int limit = !ready ? WFS_PRIORITY_COUNT : *started ? (int)ready->priority : (int)ready->priority + 1;
+    struct wfs_job *queued = w->n_started < w->depth ? first_below(p->queued, limit) : NULL;
+
+    if (queued) {
+        leave(p, queued);
+        enter(p, queued, JOB_STARTED);
+        queued->worker = w;
+        w->n_started++;
+        *started = true;
+        pthread_mutex_unlock(&p->lock);
+        start(w, queued);
+        return true;
+    }
+    if (ready) {
+        struct wfs_worker *sleeper;
+
+        leave(p, ready);
+        sleeper = first_below(p->ready, WFS_PRIORITY_COUNT) ? choose_sleeper(p, false) : NULL;
+        *started = false;
+        pthread_mutex_unlock(&p->lock);
+        wake(sleeper);
+        ready->run(ready, w->scratch);
+        return true;
+    }
+    return false;
+}
+
+/* Locked; unlocks while asleep. */
+static void sleep_until_woken(struct wfs_worker *w)
+{
+    struct wfs_pool *p = w->pool;
+    bool waiting_jobs = first_below(p->queued, WFS_PRIORITY_COUNT) != NULL; /* this worker has its fill of reads in flight */
+    struct wfs_io *done;
+
+    w->sleeping = true;
+    if (!w->ring) {
+        while (!w->woken && !p->stopping)
+            pthread_cond_wait(&w->wake, &p->lock);
+        w->sleeping = w->woken = false;
+        return;
+    }
+    pthread_mutex_unlock(&p->lock);
+    done = wfs_ring_reap(w->ring, waiting_jobs ? PATIENCE_MS : WFS_RING_FOREVER);
+    pthread_mutex_lock(&p->lock);
+    if (!done && waiting_jobs && !w->woken && w->depth < DEPTH_MAX)
+        w->depth++;
+    w->sleeping = w->woken = false;
+    pthread_mutex_unlock(&p->lock);
+    take_finished(w, done);
+    pthread_mutex_lock(&p->lock);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* The pool ends: waits a while for this worker's reads, then gives them up. */
+static void end_reads(struct wfs_worker *w)
+{
+    struct wfs_pool *p = w->pool;
+    uint64_t until = now_ms() + ABANDON_MS;
+
+    if (!w->ring)
+        return;
+    wfs_ring_cancel(w->ring);
+    while (w->n_started > 0 && now_ms() < until) /* only this worker changes its n_started */
+        take_finished(w, wfs_ring_reap(w->ring, 10));
+    pthread_mutex_lock(&p->lock);
+    for (struct wfs_job *job = p->started.head, *next; job; job = next) {
+        next = job->next;
+        if (job->worker != w)
+            continue;
+        for (size_t i = 0; i < job->n_ios; i++) {
+            job->ios[i].result = -ECANCELED;
+            job->ios[i].abandoned = true; /* finished ones too: we do not know them apart, and a leak is safe */
+        }
+        leave(p, job);
+        enter(p, job, JOB_READY);
+        w->n_started--;
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void *work(void *arg)
+{
+    struct wfs_worker *w = arg;
+    struct wfs_pool *p = w->pool;
+    struct wfs_error err = { 0 };
+    bool started = false;
+
+    if (p->want_ring)
+        wfs_ring_open(&w->ring, &err);
+    pthread_mutex_lock(&p->lock);
+    if (err.code && !p->refused.code)
+        p->refused = err;
+    p->n_reported++;
+    pthread_cond_signal(&p->reported);
+    for (;;) {
+        if (w->ring && w->n_started > 0) {
+            pthread_mutex_unlock(&p->lock);
+            take_finished(w, wfs_ring_reap(w->ring, 0));
+            pthread_mutex_lock(&p->lock);
+        }
+        if (p->stopping && w->n_started > 0) {
+            pthread_mutex_unlock(&p->lock);
+            end_reads(w);
+            pthread_mutex_lock(&p->lock);
+        }
+        if (step(w, &started)) {
+            pthread_mutex_lock(&p->lock);
+            continue;
+        }
+        if (p->stopping)
+            break;
+        sleep_until_woken(w);
+    }
+    pthread_mutex_unlock(&p->lock);
+    wfs_ring_close(w->ring);
+    return NULL;
+}
+
+static int start_threads(struct wfs_pool *p, unsigned wanted, struct wfs_error *err)
+{
+    sigset_t all, old;
+    int r = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (unsigned i = 0; i < wanted && r == 0; i++) {
+        struct wfs_worker *w = &p->workers[i];
+
+        w->pool = p;
+        w->depth = DEPTH;
+        pthread_cond_init(&w->wake, NULL);
+        w->scratch = aligned_alloc(SCRATCH_ALIGN, (p->scratch_bytes / SCRATCH_ALIGN + 1) * SCRATCH_ALIGN);
+        r = w->scratch ? pthread_create(&w->thread, NULL, work, w) : ENOMEM;
+        pthread_mutex_lock(&p->lock);
+        if (r == 0) {
+            p->n_workers++;
+            pthread_setname_np(w->thread, "wfs-worker");
+        } else {
+            free(w->scratch);
+            pthread_cond_destroy(&w->wake);
+        }
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_mutex_lock(&p->lock);
+    while (p->n_reported < p->n_workers)
+        pthread_cond_wait(&p->reported, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+    return r ? wfs_error_set(err, r, "worker threads: %s", strerror(r)) : 0;
+}
+
+int wfs_pool_new(unsigned n_workers, size_t scratch_bytes, bool use_io_uring, const struct wfs_io_hooks *hooks,
+                 struct wfs_pool **ret, struct wfs_error *err)
+{
+    unsigned wanted = n_workers ? n_workers : wfs_pool_default_workers();
+    struct wfs_pool *p = calloc(1, sizeof *p + wanted * sizeof p->workers[0]);
+    int r;
+
+    if (!p)
+        return wfs_error_set(err, ENOMEM, "worker pool: out of memory");
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->reported, NULL);
+    p->want_ring = use_io_uring;
+    p->scratch_bytes = scratch_bytes;
+    p->hooks = hooks;
+    if (!use_io_uring)
+        wfs_error_set(&p->refused, ENOTSUP, "io_uring is switched off");
+    r = start_threads(p, wanted, err);
+    if (r < 0) {
+        wfs_pool_free(p);
+        return r;
+    }
+    *ret = p;
+    return 0;
+}
+
+void wfs_pool_free(struct wfs_pool *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stopping = true;
+    for (int i = 0; i < WFS_PRIORITY_COUNT; i++) {
+        while (p->queued[i].head) {
+            struct wfs_job *job = p->queued[i].head;
+
+            leave(p, job);
+            cancel_job(p, job);
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    for (unsigned i = 0; i < p->n_workers; i++)
+        wake(&p->workers[i]);
+    for (unsigned i = 0; i < p->n_workers; i++)
+        pthread_join(p->workers[i].thread, NULL);
+    for (unsigned i = 0; i < p->n_workers; i++) {
+        free(p->workers[i].scratch);
+        pthread_cond_destroy(&p->workers[i].wake);
+    }
+    pthread_cond_destroy(&p->reported);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+unsigned wfs_pool_workers(const struct wfs_pool *p)
+{
+    return p->n_workers;
+}
+
+bool wfs_pool_uses_io_uring(const struct wfs_pool *p)
+{
+    return p->refused.code == 0;
+}
+
+const char *wfs_pool_io_reason(const struct wfs_pool *p)
+{
+    return p->refused.code ? p->refused.msg : "";
+}
+
+uint64_t wfs_pool_bytes_read(const struct wfs_pool *p)
+{
+    return atomic_load_explicit(&((struct wfs_pool *)p)->bytes_read, memory_order_relaxed);
+}

@@ -1,0 +1,275 @@
+#include "source.h"
+#include "source_walk.h"
+#include "base/cleanup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct wfs_identity wfs_identity_of(const struct stat *st)
+{
+    struct wfs_identity id = { st->st_dev, st->st_ino, (uint64_t)st->st_size, st->st_mtim, st->st_ctim };
+
+    return id;
+}
+
+static bool times_equal(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool wfs_identity_equal(const struct wfs_identity *a, const struct wfs_identity *b)
+{
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size && times_equal(a->mtime, b->mtime) &&
+           times_equal(a->ctime, b->ctime);
+}
+
+/* Finds the folder that path names, or the folder of the file that it names (then *ret_only is the file's name). */
+static int resolve(const char *path, char **ret_folder, char **ret_only, struct wfs_error *err)
+{
+    WFS_CLEANUP(wfs_free) char *copy = NULL;
+    struct stat st;
+    char *slash;
+
+    if (stat(path, &st) < 0)
+        return wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(st.st_mode)) {
+        *ret_folder = realpath(path, NULL);
+        return *ret_folder ? 0 : wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
+    }
+    if (!S_ISREG(st.st_mode))
+        return wfs_error_set(err, ENOTDIR, "%s: neither a folder nor a regular file", path);
+    copy = strdup(path);
+    if (!copy)
+        return wfs_error_set(err, ENOMEM, "%s: out of memory", path);
+    slash = strrchr(copy, '/');
+    *ret_only = strdup(slash ? slash + 1 : copy);
+    if (slash)
+        slash[slash == copy] = 0; /* "/x" is in "/" */
+    *ret_folder = realpath(slash ? copy : ".", NULL);
+    if (!*ret_only || !*ret_folder) {
+        int code = errno;
+
+        free(*ret_only);
+        *ret_only = NULL;
+        return wfs_error_set(err, code, "%s: %s", path, strerror(code));
+    }
+    return 0;
+}
+
+static int open_folder(struct wfs_source *s, const char *path, const struct wfs_source *base, struct wfs_error *err)
+{
+    struct stat st;
+
+    if (base) {
+        s->path = strdup(base->path);
+        s->only = base->only ? strdup(base->only) : NULL;
+        if (!s->path || (base->only && !s->only))
+            return wfs_error_set(err, ENOMEM, "%s: out of memory", base->path);
+        s->dir_fd = openat(base->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } else {
+        int r = resolve(path, &s->path, &s->only, err);
+
+        if (r < 0)
+            return r;
+        s->dir_fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (s->dir_fd < 0 || fstat(s->dir_fd, &st) < 0)
+        return wfs_error_set(err, errno, "%s: %s", s->path, strerror(errno));
+    s->root = wfs_identity_of(&st);
+    return 0;
+}
+
+int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err)
+{
+    struct wfs_source *s = calloc(1, sizeof *s);
+    int r;
+
+    if (!s)
+        return wfs_error_set(err, ENOMEM, "%s: out of memory", base ? base->path : path);
+    s->dir_fd = -1;
+    atomic_init(&s->refs, 1);
+    r = open_folder(s, path, base, err);
+    if (r == 0)
+        r = wfs_source_walk(s, err);
+    if (r < 0) {
+        wfs_source_close(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+struct wfs_source *wfs_source_ref(struct wfs_source *s)
+{
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void wfs_source_close(struct wfs_source *s)
+{
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    for (size_t i = 0; i < s->n_files; i++) {
+        if (s->files[i].fd >= 0)
+            close(s->files[i].fd);
+        free(s->files[i].path);
+    }
+    for (size_t i = 0; i < s->n_dirs; i++)
+        free(s->dirs[i].path);
+    for (size_t i = 0; i < s->n_left_out; i++)
+        free(s->left_out[i]);
+    free(s->files);
+    free(s->dirs);
+    free(s->left_out);
+    free(s->only);
+    free(s->path);
+    if (s->dir_fd >= 0)
+        close(s->dir_fd);
+    free(s);
+}
+
+static int compare_path(const void *key, const void *file)
+{
+    return strcmp(key, ((const struct wfs_source_file *)file)->path);
+}
+
+struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *path)
+{
+    return s->n_files ? bsearch(path, s->files, s->n_files, sizeof *s->files, compare_path) : NULL;
+}
+
+int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err)
+{
+    int fd = f->fd, none = -1, flags;
+    struct wfs_source_parent parent = WFS_SOURCE_PARENT_INIT;
+    const char *base;
+    struct wfs_identity now;
+    struct stat st;
+    int dir, code;
+
+    if (fd >= 0)
+        return fd;
+    dir = wfs_source_parent(&parent, s, f->path, &base);
+    fd = dir < 0 ? dir : openat(dir, base, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    code = dir < 0 ? -dir : errno;
+    wfs_source_parent_done(&parent);
+    if (fd < 0)
+        return wfs_error_set(err, code, "%s/%s: cannot be opened: %s", s->path, f->path, strerror(code));
+    if (fstat(fd, &st) < 0) {
+        code = errno;
+        close(fd);
+        return wfs_error_set(err, code, "%s/%s: %s", s->path, f->path, strerror(code));
+    }
+    now = wfs_identity_of(&st);
+    if (!wfs_identity_equal(&now, &f->identity)) {
+        close(fd);
+        return wfs_error_set(err, ESTALE, "%s/%s: the file has changed since it was listed", s->path, f->path);
+    }
+    /* With O_NONBLOCK, io_uring answers EAGAIN on file systems that cannot promise not to wait, instead of handing over to a thread. */
+    flags = fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    if (!atomic_compare_exchange_strong(&f->fd, &none, fd)) {
+        close(fd); /* another thread was first */
+        return none;
+    }
+    return fd;
+}
+
+int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f)
+{
+    struct wfs_identity now;
+    struct stat st;
+
+    (void)s;
+    assert(f->fd >= 0);
+    if (fstat(f->fd, &st) < 0)
+        return -errno;
+    now = wfs_identity_of(&st);
+    return wfs_identity_equal(&now, &f->identity) ? 0 : -ESTALE;
+}
+
+int wfs_source_changed(struct wfs_source *s)
+{
+    struct wfs_source_parent parent = WFS_SOURCE_PARENT_INIT;
+    struct wfs_identity now;
+    struct stat st;
+    int r = 0;
+
+    if (fstat(s->dir_fd, &st) < 0)
+        return -errno;
+    if (!s->only && !times_equal(st.st_mtim, s->root.mtime))
+        return -ESTALE;
+    for (size_t i = 0; i < s->n_dirs && r == 0; i++) {
+        r = wfs_source_stat_dir(s, s->dirs[i].path, &st);
+        if (r == 0 && !times_equal(st.st_mtim, s->dirs[i].mtime))
+            r = -ESTALE;
+    }
+    for (size_t i = 0; i < s->n_files && r == 0; i++) {
+        const char *base;
+        int dir = wfs_source_parent(&parent, s, s->files[i].path, &base);
+
+        if (dir < 0 || fstatat(dir, base, &st, 0) < 0) {
+            r = dir < 0 ? dir : -errno;
+            break;
+        }
+        now = wfs_identity_of(&st);
+        if (!wfs_identity_equal(&now, &s->files[i].identity))
+            r = -ESTALE;
+    }
+    wfs_source_parent_done(&parent);
+    /* What was listed and is not there, or is hidden behind a mount by now, is a change like any other. */
+    return r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ? -ESTALE : r;
+}
+
+int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err)
+{
+    int fd = wfs_source_fd(s, f, err);
+    size_t done = 0;
+
+    if (fd < 0)
+        return fd;
+    while (done < len) {
+        ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return wfs_error_set(err, errno, "%s/%s: read at %llu: %s", s->path, f->path,
+                                 (unsigned long long)(offset + done), strerror(errno));
+        if (n == 0)
+            return wfs_error_set(err, EIO, "%s/%s: the file ends at %llu, before the bytes that are needed", s->path, f->path,
+                                 (unsigned long long)(offset + done));
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err)
+{
+    WFS_CLEANUP(wfs_free) uint8_t *data = NULL;
+    size_t len = (size_t)f->identity.size;
+    int r;
+
+    if (f->identity.size > max)
+        return wfs_error_set(err, EFBIG, "%s/%s: %llu bytes, more than the %llu that such a file may have", s->path, f->path,
+                             (unsigned long long)f->identity.size, (unsigned long long)max);
+    data = malloc(len + 1); /* a NUL behind it, for readers of text */
+    if (!data)
+        return wfs_error_set(err, ENOMEM, "%s/%s: out of memory", s->path, f->path);
+    r = wfs_source_pread(s, f, 0, data, len, err);
+    if (r < 0)
+        return r;
+    r = wfs_source_check(s, f);
+    if (r < 0)
+        return wfs_error_set(err, -r, "%s/%s: the file changed while it was read", s->path, f->path);
+    data[len] = 0;
+    ret->data = WFS_STEAL(data);
+    ret->len = len;
+    return 0;
+}

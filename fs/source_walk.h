@@ -1,0 +1,28 @@
+/* Private to fs/source: listing a source, and reaching what is below it without crossing into another mount. */
+#ifndef WFS_FS_SOURCE_WALK_H
+#define WFS_FS_SOURCE_WALK_H
+
+#include "source.h"
+
+/* Fills files, dirs and left_out of a source whose folder is open. */
+int wfs_source_walk(struct wfs_source *s, struct wfs_error *err);
+
+/* Remembers the last subfolder opened: files come sorted, so one descriptor serves a run of them. */
+struct wfs_source_parent {
+    char *path; /* NULL = none */
+    int fd;
+};
+
+#define WFS_SOURCE_PARENT_INIT { NULL, -1 }
+
+/*
+ * The descriptor (O_PATH, owned by p) of the folder that holds a relative path, and the last part of the path. The way there follows no
+ * link and enters no other mount (-EXDEV, -ELOOP): this program's own mount may lie below the source.
+ */
+int wfs_source_parent(struct wfs_source_parent *p, const struct wfs_source *s, const char *path, const char **ret_base);
+void wfs_source_parent_done(struct wfs_source_parent *p);
+
+/* stat of a subfolder, reached the same way. 0 or a negative errno. */
+int wfs_source_stat_dir(const struct wfs_source *s, const char *path, struct stat *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/* For the tests of the pool and the engine: a source folder in a temporary place, with files of known bytes. */
+#ifndef WFS_TESTS_ENGINE_RIG_H
+#define WFS_TESTS_ENGINE_RIG_H
+
+#include "check.h"
+#include "engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A small generator of our own: the same bytes on every machine. */
+static inline uint32_t rig_random(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+struct rig_dir {
+    char path[64];
+};
+
+static inline void rig_dir_init(struct rig_dir *d)
+{
+    strcpy(d->path, "/tmp/wfs-test-XXXXXX");
+    assert_non_null(mkdtemp(d->path));
+}
+
+static inline void rig_dir_done(struct rig_dir *d)
+{
+    char command[128];
+
+    snprintf(command, sizeof command, "rm -rf '%s'", d->path);
+    assert_int_equal(system(command), 0);
+}
+
+static inline void rig_write(const struct rig_dir *d, const char *name, const void *data, size_t len)
+{
+    char path[512];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/%s", d->path, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, data, len), (ssize_t)len);
+    close(fd);
+}
+
+static inline uint64_t rig_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* Collects what the engine reports. */
+struct rig_errors {
+    pthread_mutex_t lock;
+    int count;
+    struct wfs_error last;
+};
+
+static inline void rig_on_error(void *ctx, const struct wfs_error *err)
+{
+    struct rig_errors *e = ctx;
+
+    pthread_mutex_lock(&e->lock);
+    e->count++;
+    e->last = *err;
+    pthread_mutex_unlock(&e->lock);
+}
+
+#endif
