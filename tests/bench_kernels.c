@@ -1,10 +1,11 @@
 /*
  * The kernels beside the reference, in one run on one core: bench_kernels [--tsv] [--type NAME] LIBGGML_BASE
  *
- * First every encoder and validator of every instruction set must give the bytes of the reference (ggml-base, loaded from
- * the path; see tests/interop/environment) on 16,384 superblocks; any difference ends the run with status 1. Then both are timed in
- * turn on the same Gaussian rows of 4096, and the best of each is printed: type, isa, operation, ours and the reference in million
- * elements per second, ratio. The buffers are 1 MB of floats, so the fast casts are bound by the caches, not by memory.
+ * First every encoder and validator of every instruction set must give the bytes of the reference (ggml-base, loaded
+ * from the path; see tests/interop/environment) on 16,384 superblocks; any difference ends the run with status 1. Then
+ * both are timed in turn on the same Gaussian rows of 4096, and the best of each is printed: type, isa, operation, ours
+ * and the reference in million elements per second, ratio. The buffers are 1 MB of floats, so the fast casts are bound
+ * by the caches, not by memory.
  */
 #include "kernels/bits.h"
 #include "kernels/kernels.h"
@@ -18,7 +19,8 @@
 
 enum { ROW = 4096, TIMED_ROWS = 64, COMPARED = 16384 * 256, ROUNDS = 5 };
 
-typedef size_t quantize_fn(int type, const float *src, void *dst, int64_t start, int64_t n_rows, int64_t row, const float *imatrix);
+typedef size_t quantize_fn(int type, const float *src, void *dst, int64_t start, int64_t n_rows, int64_t row,
+                           const float *imatrix);
 typedef bool ref_validate_fn(int type, const void *data, size_t n_bytes);
 typedef void widen_fn(const void *src, float *dst, int64_t n);
 
@@ -101,7 +103,8 @@ static size_t bytes_of(enum wfs_ggml_type type, size_t n)
     return n / wfs_ggml_types[type].block_elems * wfs_ggml_types[type].block_bytes;
 }
 
-static void compare(const struct wfs_kernels *k, enum wfs_ggml_type type, const float *x, uint8_t *ours, uint8_t *theirs)
+static void compare(const struct wfs_kernels *k, enum wfs_ggml_type type, const float *x, uint8_t *ours,
+                    const uint8_t *theirs)
 {
     const struct wfs_ggml_type_info *info = &wfs_ggml_types[type];
     size_t size = bytes_of(type, COMPARED), n_blocks = COMPARED / info->block_elems, bad;
@@ -112,8 +115,8 @@ static void compare(const struct wfs_kernels *k, enum wfs_ggml_type type, const 
     for (size_t i = 0; i < size; i++) {
         if (ours[i] == theirs[i])
             continue;
-        snprintf(text, sizeof text, "block %zu, byte %zu of it: %02x is not the reference's %02x", i / info->block_bytes,
-                 i % info->block_bytes, ours[i], theirs[i]);
+        snprintf(text, sizeof text, "%s, block %zu, byte %zu of it: %02x is not the reference's %02x", k->isa,
+                 i / info->block_bytes, i % info->block_bytes, ours[i], theirs[i]);
         die(info->name, text);
     }
     bad = k->validate[type](theirs, n_blocks);
@@ -171,13 +174,13 @@ static void run_ref(const struct job *j)
 
 static void run_ours(const struct job *j, const struct wfs_kernels *k)
 {
-    size_t n = (size_t)ROW * TIMED_ROWS;
+    size_t n = (size_t)ROW * TIMED_ROWS, n_blocks = n / wfs_ggml_types[j->type].block_elems;
 
     if (j->op == ENCODE)
         k->encode[j->type](j->x, j->packed, n);
     else if (j->op == DECODE)
         k->decode[j->type == WFS_TYPE_F16 ? WFS_F16 : WFS_BF16](j->packed, j->x, n);
-    else if (k->validate[j->type](j->packed, n / wfs_ggml_types[j->type].block_elems) != n / wfs_ggml_types[j->type].block_elems)
+    else if (k->validate[j->type](j->packed, n_blocks) != n_blocks)
         die("validate", "refuses sound blocks");
 }
 
@@ -218,9 +221,9 @@ static void time_job(const struct job *j, enum wfs_isa isas)
     for (int i = 0; i <= (int)isas; i++) {
         double melem = 1e-6 * ROW * TIMED_ROWS;
 
-        printf(tsv ? "%s\t%s\t%s\t%.1f\t%.1f\t%.2f\n" : "%-6s %-8s %-8s %10.1f %10.1f %8.2f\n", wfs_ggml_types[j->type].name,
-               wfs_isa_names[i], operations[j->op], melem / best[i], melem / best[WFS_ISA_COUNT],
-               best[WFS_ISA_COUNT] / best[i]);
+        printf(tsv ? "%s\t%s\t%s\t%.1f\t%.1f\t%.2f\n" : "%-6s %-8s %-8s %10.1f %10.1f %8.2f\n",
+               wfs_ggml_types[j->type].name, wfs_isa_names[i], operations[j->op], melem / best[i],
+               melem / best[WFS_ISA_COUNT], best[WFS_ISA_COUNT] / best[i]);
         fflush(stdout);
     }
 }
@@ -229,8 +232,8 @@ static void time_all(enum wfs_isa isas, const char *only)
 {
     struct job j = { .x = allocate((size_t)ROW * TIMED_ROWS * 4), .packed = allocate((size_t)ROW * TIMED_ROWS * 2) };
 
-    printf(tsv ? "type\tisa\top\tours_melem_s\tref_melem_s\tratio\n" : "%-6s %-8s %-8s %10s %10s %8s\n", "type", "isa", "op",
-           "ours Me/s", "ref Me/s", "ratio");
+    printf(tsv ? "%s\t%s\t%s\t%s\t%s\t%s\n" : "%-6s %-8s %-8s %10s %10s %8s\n", "type", "isa", "op",
+           tsv ? "ours_melem_s" : "ours Me/s", tsv ? "ref_melem_s" : "ref Me/s", "ratio");
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         if (only && strcmp(only, wfs_ggml_types[types[t]].name) != 0)
             continue;

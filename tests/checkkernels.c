@@ -1,9 +1,9 @@
 /*
  * Every kernel of every instruction set against plain C, bit by bit: checkkernels [SEED]
  *
- * Values chosen to hurt (halves +-1 ulp, powers of two +-3 ulp, zeros of both signs, subnormals, outliers, NaN and infinities ...),
- * every length up to some vectors and blocks, source and destination each ending at an unmapped page, any alignment, and the
- * bytes before the destination watched. The seed is printed; give it again to repeat a run.
+ * Values chosen to hurt (halves +-1 ulp, powers of two +-3 ulp, zeros of both signs, subnormals, outliers, NaN and
+ * infinities ...), every length up to some vectors and blocks, source and destination each ending at an unmapped page,
+ * any alignment, and the bytes before the destination watched. The seed is printed; give it again to repeat a run.
  */
 #include "kernels/bits.h"
 #include "kernels/kernels.h"
@@ -64,13 +64,16 @@ static float normal(void)
 {
     uint64_t r = next();
 
-    return (float)((int)(r & 0xffff) + (int)(r >> 16 & 0xffff) + (int)(r >> 32 & 0xffff) + (int)(r >> 48) - 131070) * 0x1p-21f;
+    int sum = (int)(r & 0xffff) + (int)(r >> 16 & 0xffff) + (int)(r >> 32 & 0xffff) + (int)(r >> 48);
+
+    return (float)(sum - 131070) * 0x1p-21f;
 }
 
-static const char *const patterns[] = { "normal", "zero", "constant", "halves", "powers", "zeros of both signs", "subnormal",
-                                        "huge", "outliers", "alternating", "any finite", "any bits", "some NaN", "some Inf",
-                                        "as bf16", "scale per sub-block", "near 1e-15", "small range on an offset", "integers",
-                                        "sparse", "one sign", "NaN first", "squares overflow", "all NaN" };
+static const char *const patterns[] = {
+    "normal", "zero", "constant", "halves", "powers", "zeros of both signs", "subnormal", "huge", "outliers",
+    "alternating", "any finite", "any bits", "some NaN", "some Inf", "as bf16", "scale per sub-block", "near 1e-15",
+    "small range on an offset", "integers", "sparse", "one sign", "NaN first", "squares overflow", "all NaN",
+};
 enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
 
 static float a_value(int pattern, size_t i, uint64_t salt)
@@ -161,7 +164,8 @@ static void check_validate(const struct wfs_kernels *c, const struct wfs_kernels
             p[i] = round < 3 ? (uint8_t)(next() & 0x37) : (uint8_t)next();
         if (round && size > 2)
             memset(p + next() % (size - 1), 0xff, 2);
-        verdict(c->validate[type](p, n_blocks) == v->validate[type](p, n_blocks), "validate", info->name, v->isa, n, "bytes");
+        verdict(c->validate[type](p, n_blocks) == v->validate[type](p, n_blocks), "validate", info->name, v->isa, n,
+                "bytes");
     }
 }
 
@@ -191,7 +195,8 @@ static void check_decode(const struct wfs_kernels *c, const struct wfs_kernels *
 /* All 16-bit patterns, and every upper half of a float with lower halves around the roundings. */
 static void check_sweeps(const struct wfs_kernels *c, const struct wfs_kernels *v)
 {
-    static const uint32_t low[] = { 0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x3000, 0x7fff, 0x8000, 0x8001, 0xffff };
+    static const uint32_t low[] = { 0,      1,      0x0fff, 0x1000, 0x1001, 0x1fff,
+                                    0x2000, 0x3000, 0x7fff, 0x8000, 0x8001, 0xffff };
     static uint16_t in[65536], half_c[65536], half_v[65536];
     static float out_c[65536], out_v[65536];
 
@@ -208,7 +213,8 @@ static void check_sweeps(const struct wfs_kernels *c, const struct wfs_kernels *
         for (int type = WFS_TYPE_F16; type <= WFS_TYPE_BF16; type += WFS_TYPE_BF16 - WFS_TYPE_F16) {
             c->encode[type](out_c, half_c, 65536);
             v->encode[type](out_c, half_v, 65536);
-            verdict(memcmp(half_c, half_v, sizeof half_c) == 0, "encode", wfs_ggml_types[type].name, v->isa, 65536, "sweep");
+            verdict(memcmp(half_c, half_v, sizeof half_c) == 0, "encode", wfs_ggml_types[type].name, v->isa, 65536,
+                    "sweep");
         }
     }
 }

@@ -69,8 +69,8 @@ static inline int32_t round_int(float v)
 }
 
 /*
- * IEEE binary16, nearest even, overflow to infinity. A NaN keeps its sign and the upper ten bits of its payload, and stays
- * signalling, as numpy's astype(float16) does it (the converter's way; the quantiser refuses NaN).
+ * IEEE binary16, nearest even, overflow to infinity. A NaN keeps its sign and the upper ten bits of its payload, and
+ * stays signalling, as numpy's astype(float16) does it (the converter's way; the quantiser refuses NaN).
  */
 static inline uint16_t f16_of(float v)
 {

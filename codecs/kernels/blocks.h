@@ -1,4 +1,7 @@
-/* Where the parts of ggml's blocks lie, in bytes (source: ggml-common.h of the pinned llama.cpp). All blocks are packed. */
+/*
+ * Where the parts of ggml's blocks lie, in bytes (source: ggml-common.h of the pinned llama.cpp). All blocks are
+ * packed.
+ */
 #ifndef WFS_KERNELS_BLOCKS_H
 #define WFS_KERNELS_BLOCKS_H
 

@@ -18,8 +18,8 @@
     }
 
 /*
- * The small floats share one way: shifted to where float has exponent and mantissa, they are too small by a power of two;
- * the product is exact, subnormals included. The bits of their NaNs are those that torch gives.
+ * The small floats share one way: shifted to where float has exponent and mantissa, they are too small by a power of
+ * two; the product is exact, subnormals included. The bits of their NaNs are those that torch gives.
  */
 static inline uint32_t f8_scaled(uint8_t v, int mantissa_bits, float power)
 {

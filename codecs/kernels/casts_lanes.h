@@ -1,6 +1,6 @@
 /*
- * Template of the 16-bit casts for one instruction set; include a lanes_*.h first. The tail of less than a vector, and vectors
- * with a NaN (whose payload the instructions do not keep as wanted), are left to plain C.
+ * Template of the 16-bit casts for one instruction set; include a lanes_*.h first. The tail of less than a vector, and
+ * vectors with a NaN (whose payload the instructions do not keep as wanted), are left to plain C.
  */
 #include "bits.h"
 #include "slots.h"

@@ -24,8 +24,8 @@ enum wfs_isa wfs_cpu_isa(void)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !has_f16c())
         return WFS_ISA_C;
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
-        !__builtin_cpu_supports("avx512vl"))
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
         return WFS_ISA_AVX2;
     return WFS_ISA_AVX512;
 #else

@@ -25,7 +25,9 @@ typedef void wfs_decode_fn(const void *src, float *dst, size_t n_elems);
  */
 typedef void wfs_encode_fn(const float *src, void *dst, size_t n_elems);
 
-/* Looks for what ggml_validate_row_data refuses (NaN, Inf in data or block scales). The first bad block, or n_blocks. */
+/*
+ * Looks for what ggml_validate_row_data refuses (NaN, Inf in data or block scales). The first bad block, or n_blocks.
+ */
 typedef size_t wfs_validate_fn(const void *blocks, size_t n_blocks);
 
 struct wfs_kernels {

@@ -52,7 +52,8 @@ static inline vi vi_max_u(vi a, vi b) { return _mm256_max_epu32(a, b); }
 #define vi_shl(a, n) _mm256_slli_epi32(a, n)
 #define vi_shr(a, n) _mm256_srli_epi32(a, n)
 static inline vi vf_trunc(vf a) { return _mm256_cvttps_epi32(a); } /* out of range, NaN: 0x80000000 */
-static inline uint32_t vi_signs(vi a) { return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(a)); } /* bit i = lane i < 0 */
+/* bit i = lane i is negative */
+static inline uint32_t vi_signs(vi a) { return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(a)); }
 static inline uint32_t vi_equal(vi a, vi b) { return vi_signs(_mm256_cmpeq_epi32(a, b)); }
 static inline vi vi_low_bytes(vi a) { return _mm256_srai_epi32(_mm256_slli_epi32(a, 24), 24); } /* as int8 */
 
@@ -65,7 +66,10 @@ static inline void vi_put_bytes(uint8_t *p, vi a)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
-/* LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made quiet). */
+/*
+ * LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made
+ * quiet).
+ */
 static inline vi vi_get_words(const void *p) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(p)); }
 static inline vf vf_get_halves(const void *p) { return _mm256_cvtph_ps(_mm_loadu_si128(p)); }
 static inline void vf_put_halves(void *p, vf a) { _mm_storeu_si128(p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT)); }

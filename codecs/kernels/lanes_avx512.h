@@ -59,7 +59,10 @@ static inline vi vi_low_bytes(vi a) { return _mm512_srai_epi32(_mm512_slli_epi32
 /* The low byte of each lane. */
 static inline void vi_put_bytes(uint8_t *p, vi a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
 
-/* LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made quiet). */
+/*
+ * LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made
+ * quiet).
+ */
 static inline vi vi_get_words(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
 static inline void vi_put_words(void *p, vi a) { _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(a)); }
 static inline vf vf_get_halves(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }

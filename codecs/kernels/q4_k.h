@@ -26,8 +26,8 @@ static inline uint8_t q4_k_six_bits(float v)
 }
 
 /*
- * Writes all of the block but the levels from the sub-blocks' scales and (negated) mins, and gives them back as they were
- * stored: ret_d[j] and ret_min[j] are what a level is worth and what is added before.
+ * Writes all of the block but the levels from the sub-blocks' scales and (negated) mins, and gives them back as they
+ * were stored: ret_d[j] and ret_min[j] are what a level is worth and what is added before.
  */
 static inline void q4_k_put_scales(uint8_t *block, const float scales[Q4_K_SUBS], const float mins[Q4_K_SUBS],
                                    float ret_d[Q4_K_SUBS], float ret_min[Q4_K_SUBS])

@@ -42,7 +42,9 @@ static float weighted_error(const float *x, const float *w, const uint8_t *q, fl
     return error;
 }
 
-/* The scale and (negated) min of one sub-block with the least weighted error over 21 slopes. Source: make_qkx2_quants. */
+/*
+ * The scale and (negated) min of one sub-block with the least weighted error over 21 slopes. Source: make_qkx2_quants.
+ */
 static float search(const float *x, const float *w, uint8_t *q, float *ret_min)
 {
     float min = x[0], max = x[0], sum_w = w[0], sum_x = sum_w * x[0], iscale, scale, best;
@@ -86,7 +88,9 @@ static float search(const float *x, const float *w, uint8_t *q, float *ret_min)
     return scale;
 }
 
-/* The levels for the scale and min as they were stored. A sub-block whose stored scale is 0 keeps those of the search. */
+/*
+ * The levels for the scale and min as they were stored. A sub-block whose stored scale is 0 keeps those of the search.
+ */
 static void requantize(const float *x, float d, float dmin, uint8_t *q)
 {
     if (d == 0)

@@ -1,6 +1,6 @@
 /*
- * Template of Q4_K for one instruction set; include a lanes_*.h first. One sub-block per lane: each lane does the plain C
- * version's operations in its order (no reduction crosses lanes), so the bytes are equal.
+ * Template of Q4_K for one instruction set; include a lanes_*.h first. One sub-block per lane: each lane does the plain
+ * C version's operations in its order (no reduction crosses lanes), so the bytes are equal.
  *
  * Left to plain C, superblock by superblock: NaN in the input (whose payload would count), and values for which a level
  * before clamping may lie beyond +-2^22, where ggml's rounding wraps.
@@ -20,7 +20,9 @@ struct search {
     vf best, scale, min, level_iscale, level_min;
 };
 
-/* The level before it is rounded, clamped. On bits: as integers, floats order as they should here (NaN was ruled out). */
+/*
+ * The level before it is rounded, clamped. On bits: as integers, floats order as they should here (NaN was ruled out).
+ */
 static inline vf clamped(vf v)
 {
     return vi_floats(vi_max(vi_min(vf_bits(v), vf_bits(vf_set(15))), vi_set(0)));
@@ -128,7 +130,7 @@ static inline void run(struct search *s)
     }
     s->odd = vm_or(s->nan, vm_and(s->odd, vm_not(flat)));
     s->scale = vf_pick(flat, vf_set(0), s->scale);
-    s->min = vf_neg(vf_pick(flat, s->level_min, s->min)); /* flat: the first error was 0, so level_min is the first min */
+    s->min = vf_neg(vf_pick(flat, s->level_min, s->min)); /* flat: no error was below the first, 0: the first min */
 }
 
 /* ggml's rounding, wrapping included, and clamped to a level. */
@@ -187,7 +189,8 @@ static void encode_supers(const float *x, uint8_t *dst)
         if (odd >> lane & 0xff)
             wfs_encode_q4_k_c(x + b * Q4_K_ELEMS, dst + b * Q4_K_BYTES, Q4_K_ELEMS);
         else
-            put_block(x + b * Q4_K_ELEMS, dst + b * Q4_K_BYTES, scale + lane, min + lane, iscale + lane, level_min + lane);
+            put_block(x + b * Q4_K_ELEMS, dst + b * Q4_K_BYTES, scale + lane, min + lane, iscale + lane,
+                      level_min + lane);
     }
 }
 

@@ -34,7 +34,8 @@ void wfs_encode_q5_0_c(const float *src, void *dst, size_t n_elems)
         inverse = d != 0 ? 1.0f / d : 0;
         put_u16(block, f16_of(d));
         for (int i = 0; i < Q5_ELEMS; i++) {
-            int8_t v = (int8_t)(uint8_t)trunc_int(src[i] * inverse + 16.5f); /* ggml's cast to int8_t keeps the low byte */
+            /* ggml's cast to int8_t keeps the low byte */
+            int8_t v = (int8_t)(uint8_t)trunc_int(src[i] * inverse + 16.5f);
 
             q[i] = (uint8_t)(v < 31 ? v : 31);
         }

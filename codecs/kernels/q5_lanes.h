@@ -1,6 +1,7 @@
 /*
- * Template of Q5_0 and Q5_1 for one instruction set; include a lanes_*.h first. Blocks with a NaN are left to plain C; without,
- * the extremes are the same whatever the order, and where two values tie it is seen to that the first one counts.
+ * Template of Q5_0 and Q5_1 for one instruction set; include a lanes_*.h first. Blocks with a NaN are left to plain C;
+ * without, the extremes are the same whatever the order, and where two values tie it is seen to that the first one
+ * counts.
  */
 #include "bits.h"
 #include "blocks.h"
@@ -47,11 +48,12 @@ void VF_NAME(wfs_encode_q5_0)(const float *src, void *dst, size_t n_elems)
         inverse = vf_set(d != 0 ? 1.0f / d : 0);
         put_u16(block, (uint16_t)_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
         for (int i = 0; i < Q5_ELEMS / 2; i += LANES) {
-            vf low = vf_add(vf_mul(vf_load(src + i), inverse), vf_set(16.5f));
-            vf high = vf_add(vf_mul(vf_load(src + i + 16), inverse), vf_set(16.5f));
+            vi low = vf_trunc(vf_add(vf_mul(vf_load(src + i), inverse), vf_set(16.5f)));
+            vi high = vf_trunc(vf_add(vf_mul(vf_load(src + i + 16), inverse), vf_set(16.5f)));
 
-            put_levels(vi_min(vi_low_bytes(vf_trunc(low)), vi_set(31)), vi_min(vi_low_bytes(vf_trunc(high)), vi_set(31)), i,
-                       block + Q5_0_QS, &qh);
+            low = vi_min(vi_low_bytes(low), vi_set(31));
+            high = vi_min(vi_low_bytes(high), vi_set(31));
+            put_levels(low, high, i, block + Q5_0_QS, &qh);
         }
         memcpy(block + Q5_0_QH, &qh, sizeof qh);
     }
@@ -88,7 +90,8 @@ void VF_NAME(wfs_encode_q5_1)(const float *src, void *dst, size_t n_elems)
             vf low = vf_mul(vf_sub(vf_load(src + i), vf_set(min)), inverse);
             vf high = vf_mul(vf_sub(vf_load(src + i + 16), vf_set(min)), inverse);
 
-            put_levels(vf_trunc(vf_add(low, vf_set(0.5f))), vf_trunc(vf_add(high, vf_set(0.5f))), i, block + Q5_1_QS, &qh);
+            put_levels(vf_trunc(vf_add(low, vf_set(0.5f))), vf_trunc(vf_add(high, vf_set(0.5f))), i, block + Q5_1_QS,
+                       &qh);
         }
         memcpy(block + Q5_1_QH, &qh, sizeof qh);
     }

@@ -10,8 +10,8 @@
 #define Q6_K_TINY 1e-15f /* ggml's GROUP_MAX_EPS: anything smaller counts as zero */
 
 /*
- * Writes the block's scales from those of the sub-blocks; ret_d[j] is what a level is worth as it was stored. False: the
- * whole block counts as zero (and is written so).
+ * Writes the block's scales from those of the sub-blocks; ret_d[j] is what a level is worth as it was stored. False:
+ * the whole block counts as zero (and is written so).
  */
 static inline bool q6_k_put_scales(uint8_t *block, const float scales[Q6_K_SUBS], float ret_d[Q6_K_SUBS])
 {

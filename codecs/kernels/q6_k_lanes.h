@@ -1,19 +1,22 @@
 /*
- * Template of Q6_K for one instruction set; include a lanes_*.h first. One sub-block per lane: each lane does the plain C
- * version's operations in its order (no reduction crosses lanes), so the bytes are equal. Superblocks with a NaN, whose
- * payload would count, are left to plain C. For anything else |slope * x| is at most 32.9, so the rounding cannot wrap.
+ * Template of Q6_K for one instruction set; include a lanes_*.h first. One sub-block per lane: each lane does the plain
+ * C version's operations in its order (no reduction crosses lanes), so the bytes are equal. Superblocks with a NaN,
+ * whose payload would count, are left to plain C. For anything else |slope * x| is at most 32.9, so the rounding cannot
+ * wrap.
  */
 #include "q6_k.h"
 #include "slots.h"
 
 struct search {
-    vf x[Q6_K_SUB], w[Q6_K_SUB], wx[Q6_K_SUB]; /* values, their squares as weights, weight * value; a sub-block per lane */
+    vf x[Q6_K_SUB], w[Q6_K_SUB], wx[Q6_K_SUB]; /* values, their squares (the weights), and w * x */
     vf amax, max;                              /* the largest magnitude, and the first value that has it */
     vm nan, tiny;                              /* lanes to be left to plain C; lanes that count as zero */
     vf best, scale, level_iscale;
 };
 
-/* Clamped to -32..31 before rounding, on bits: as signed integers floats order rightly above, as unsigned ones below. */
+/*
+ * Clamped to -32..31 before rounding, on bits: as signed integers floats order rightly above, as unsigned ones below.
+ */
 static inline vf clamped(vf v)
 {
     vi upper = vi_min(vf_bits(v), vf_bits(vf_set(31)));

@@ -1,6 +1,6 @@
 /*
- * Template of Q8_0 for one instruction set; include a lanes_*.h first. The largest magnitude is the same whatever the order,
- * unless there is a NaN: such blocks are left to plain C.
+ * Template of Q8_0 for one instruction set; include a lanes_*.h first. The largest magnitude is the same whatever the
+ * order, unless there is a NaN: such blocks are left to plain C.
  */
 #include "bits.h"
 #include "blocks.h"

@@ -1,6 +1,6 @@
 /*
- * The versions behind the table's slots, for the files of this folder: plain C (the truth, also called by vector code for
- * what it leaves aside), and one filler per instruction set, applied in ascending order.
+ * The versions behind the table's slots, for the files of this folder: plain C (the truth, also called by vector code
+ * for what it leaves aside), and one filler per instruction set, applied in ascending order.
  */
 #ifndef WFS_KERNELS_SLOTS_H
 #define WFS_KERNELS_SLOTS_H
@@ -21,7 +21,8 @@ wfs_validate_fn wfs_validate_q8_0_c, wfs_validate_q5_0_c, wfs_validate_q5_1_c, w
 
 wfs_decode_fn wfs_decode_f16_avx2, wfs_decode_bf16_avx2;
 wfs_encode_fn wfs_encode_f16_avx2, wfs_encode_bf16_avx2;
-wfs_encode_fn wfs_encode_q8_0_avx2, wfs_encode_q5_0_avx2, wfs_encode_q5_1_avx2, wfs_encode_q4_k_avx2, wfs_encode_q6_k_avx2;
+wfs_encode_fn wfs_encode_q8_0_avx2, wfs_encode_q5_0_avx2, wfs_encode_q5_1_avx2;
+wfs_encode_fn wfs_encode_q4_k_avx2, wfs_encode_q6_k_avx2;
 wfs_validate_fn wfs_validate_f32_avx2, wfs_validate_f16_avx2, wfs_validate_bf16_avx2;
 
 wfs_decode_fn wfs_decode_f16_avx512, wfs_decode_bf16_avx512;

@@ -3,8 +3,8 @@
 #include "slots.h"
 
 /*
- * Source: ggml_validate_row_data. It refuses infinities and NaNs among values, and in the f16 scales (and mins) of blocks;
- * nothing else about a block can be wrong.
+ * Source: ggml_validate_row_data. It refuses infinities and NaNs among values, and in the f16 scales (and mins) of
+ * blocks; nothing else about a block can be wrong.
  */
 static inline bool f16_bad(const uint8_t *p)
 {

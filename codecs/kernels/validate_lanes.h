@@ -1,6 +1,6 @@
 /*
- * Template of the validation of plain types for one instruction set; include a lanes_*.h first. Runs of vectors with all exponents
- * below the highest are sound; the first other run, and the tail, are left to plain C.
+ * Template of the validation of plain types for one instruction set; include a lanes_*.h first. Runs of vectors with
+ * all exponents below the highest are sound; the first other run, and the tail, are left to plain C.
  */
 #include "bits.h"
 #include "slots.h"

@@ -1,6 +1,6 @@
 /*
- * The kernels against what the reference made of the same inputs (tests/vectors/kernels.txt, by make_kernels.py there), on every
- * instruction set of this machine.
+ * The kernels against what the reference made of the same inputs (tests/vectors/kernels.txt, by make_kernels.py there),
+ * on every instruction set of this machine.
  */
 #include "check.h"
 #include "kernels/bits.h"
@@ -117,7 +117,10 @@ static enum wfs_ggml_type type_named(const char *name)
     return WFS_TYPE_COUNT;
 }
 
-/* The vectors: each line's words, the last one may be long. Calls see() for lines that begin with what. Returns how many. */
+/*
+ * The vectors: each line's words, the last one may be long. Calls see() for lines that begin with what. Returns how
+ * many.
+ */
 typedef void see_fn(const struct wfs_kernels *k, const char *a, const char *b, const char *c);
 
 static int each_line(const char *what, see_fn *see)
@@ -224,8 +227,9 @@ static uint64_t a_double(uint64_t r, int i)
 
 static void sweep_decode(const struct wfs_kernels *k, const char *name, const char *digest)
 {
-    static const uint64_t edges[] = { 0, 1ull << 63, 0x7ffull << 52, 0xfffull << 52, 0x7ff0000000000001, 0xfff8000020000000,
-                                      0x36a0000000000000, 0x36a0000000000001, 0x47effffff0000000, 0x47efffffefffffff };
+    static const uint64_t edges[] = { 0, 1ull << 63, 0x7ffull << 52, 0xfffull << 52, 0x7ff0000000000001,
+                                      0xfff8000020000000, 0x36a0000000000000, 0x36a0000000000001,
+                                      0x47effffff0000000, 0x47efffffefffffff };
     enum wfs_dtype d = (enum wfs_dtype)wfs_dtype_find(name, strlen(name));
     static uint64_t numbers[8192 + 10];
     static uint16_t patterns[65536];

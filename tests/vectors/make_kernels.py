@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Writes kernels.txt, what the reference makes of inputs that tests/unit/test_kernels.c can make again.
 
-The block types come from ggml_quantize_chunk and ggml_validate_row_data of the reference's libggml-base.so, the 16-bit casts from
-numpy and gguf-py (the converter's way), the decodes from torch (F16: numpy, to which the converter leaves it).
+The block types come from ggml_quantize_chunk and ggml_validate_row_data of the reference's libggml-base.so, the 16-bit
+casts from numpy and gguf-py (the converter's way), the decodes from torch (F16: from numpy, as in the
+converter).
 
 Run it with the python of the test environment (tests/interop/environment):
     $CACHE/venv/bin/python tests/vectors/make_kernels.py > tests/vectors/kernels.txt
 
-Lines: "encode TYPE KIND HEX" and "decode DTYPE all HEX" (all bytes), "digest WHAT NAME XXH3_64" (of all bytes), "validate TYPE OFFSET XXH3_64" (of 65536 bytes, 1
-where the type's block with that 16-bit pattern at OFFSET is refused).
+Lines: "encode TYPE KIND HEX" and "decode DTYPE all HEX" (all bytes), "digest WHAT NAME XXH3_64" (of all bytes),
+"validate TYPE OFFSET XXH3_64" (of 65536 bytes, 1 where the type's block with that 16-bit pattern at OFFSET is refused).
 
-Inputs: random numbers are splitmix64 from the seed 1000 + index of the kind; a value "v" is the sum of a number's four 16-bit parts minus
-131070, so near normal with deviation 37837, and exact in a float. The kinds are listed in kind(), twice: here and in the test.
+Inputs: random numbers are splitmix64 from the seed 1000 + index of the kind; a value "v" is the sum of a number's four
+16-bit parts minus 131070, so near normal with deviation 37837, and exact in a float. The kinds are listed twice: here and in
+the test.
 """
 import ctypes
 import os
@@ -24,7 +26,7 @@ from gguf.quants import quantize
 CACHE = os.environ.get("WEIGHTFS_TEST_CACHE") or os.path.expanduser("~/.cache/weightfs-tests")
 ggml = ctypes.CDLL(os.path.join(CACHE, "llama/bin/libggml-base.so"))
 ggml.ggml_quantize_chunk.restype = ctypes.c_size_t
-ggml.ggml_quantize_chunk.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p] + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
+ggml.ggml_quantize_chunk.argtypes = [ctypes.c_int] + [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
 ggml.ggml_validate_row_data.restype = ctypes.c_bool
 ggml.ggml_validate_row_data.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
 xxh = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
@@ -49,9 +51,9 @@ def splitmix(seed, n):
     return np.array(out, dtype=np.uint64)
 
 
-KINDS = ["random", "zero", "constant", "negative_constant", "denormal", "huge", "outlier", "signed_zeros", "as_bf16", "as_f16",
-         "alternating", "ramp", "near_eps", "scales", "positive", "negative", "offset", "lowest", "tiny", "squares_overflow", "sparse",
-         "infinity", "nan"]
+KINDS = ["random", "zero", "constant", "negative_constant", "denormal", "huge", "outlier", "signed_zeros", "as_bf16",
+         "as_f16", "alternating", "ramp", "near_eps", "scales", "positive", "negative", "offset", "lowest", "tiny",
+         "squares_overflow", "sparse", "infinity", "nan"]
 
 
 def kind(name):
@@ -148,15 +150,20 @@ def decodes():
     u8, u16 = np.arange(256, dtype=np.uint8), np.arange(65536, dtype=np.uint16)
     r = splitmix(7, 8192)
     # doubles within the range of float and around its ends; every fourth exactly between two floats
-    f64 = (r & np.uint64(1 << 63)) | ((np.uint64(863) + (r >> np.uint64(52)) % np.uint64(320)) << np.uint64(52)) | (r & np.uint64((1 << 52) - 1))
+    exponent = np.uint64(863) + (r >> np.uint64(52)) % np.uint64(320)
+    f64 = (r & np.uint64(1 << 63)) | (exponent << np.uint64(52)) | (r & np.uint64((1 << 52) - 1))
     f64[::4] = (f64[::4] & ~np.uint64((1 << 29) - 1)) | np.uint64(1 << 28)
-    f64 = np.concatenate([f64, np.array([0, 1 << 63, 0x7FF << 52, 0xFFF << 52, 0x7FF0000000000001, 0xFFF8000020000000,
-                                         0x36A0000000000000, 0x36A0000000000001, 0x47EFFFFFF0000000, 0x47EFFFFFEFFFFFFF], dtype=np.uint64)])
-    cases = [("F8_E4M3", u8, torch.float8_e4m3fn), ("F8_E5M2", u8, torch.float8_e5m2), ("F8_E8M0", u8, torch.float8_e8m0fnu),
-             ("F8_E4M3FNUZ", u8, torch.float8_e4m3fnuz), ("F8_E5M2FNUZ", u8, torch.float8_e5m2fnuz), ("BOOL", u8, torch.bool),
-             ("U8", u8, torch.uint8), ("I8", u8, torch.int8), ("BF16", u16, torch.bfloat16), ("I16", u16, torch.int16),
-             ("U16", u16, torch.uint16), ("I32", r.view(np.uint32), torch.int32), ("U32", r.view(np.uint32), torch.uint32),
-             ("F32", r.view(np.uint32), torch.float32), ("I64", r, torch.int64), ("U64", r, torch.uint64), ("F64", f64, torch.float64)]
+    edges = [0, 1 << 63, 0x7FF << 52, 0xFFF << 52, 0x7FF0000000000001, 0xFFF8000020000000, 0x36A0000000000000,
+             0x36A0000000000001, 0x47EFFFFFF0000000, 0x47EFFFFFEFFFFFFF]
+    f64 = np.concatenate([f64, np.array(edges, dtype=np.uint64)])
+    u32 = r.view(np.uint32)
+    cases = [("F8_E4M3", u8, torch.float8_e4m3fn), ("F8_E5M2", u8, torch.float8_e5m2),
+             ("F8_E8M0", u8, torch.float8_e8m0fnu), ("F8_E4M3FNUZ", u8, torch.float8_e4m3fnuz),
+             ("F8_E5M2FNUZ", u8, torch.float8_e5m2fnuz), ("BOOL", u8, torch.bool), ("U8", u8, torch.uint8),
+             ("I8", u8, torch.int8), ("BF16", u16, torch.bfloat16), ("I16", u16, torch.int16),
+             ("U16", u16, torch.uint16), ("I32", u32, torch.int32), ("U32", u32, torch.uint32),
+             ("F32", u32, torch.float32), ("I64", r, torch.int64), ("U64", r, torch.uint64),
+             ("F64", f64, torch.float64)]
     for name, source, dtype in cases:
         out = torch.from_numpy(source.copy().view(np.uint8)).view(dtype).to(torch.float32).numpy()
         if source is u8:
@@ -167,8 +174,8 @@ def decodes():
 
 
 def validations():
-    for name, offsets in (("f32", (2,)), ("f16", (0,)), ("bf16", (0,)), ("q8_0", (0, 2)), ("q5_0", (0,)), ("q5_1", (0, 2)),
-                          ("q4_K", (0, 2, 4)), ("q6_K", (208, 0, 192))):
+    for name, offsets in (("f32", (2,)), ("f16", (0,)), ("bf16", (0,)), ("q8_0", (0, 2)), ("q5_0", (0,)),
+                          ("q5_1", (0, 2)), ("q4_K", (0, 2, 4)), ("q6_K", (208, 0, 192))):
         number, _, size = TYPES[name]
         for offset in offsets:
             block, refused = np.zeros(size, dtype=np.uint8), np.zeros(65536, dtype=np.uint8)
