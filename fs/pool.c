@@ -396,7 +396,8 @@ static void *work(void *arg)
         sleep_until_woken(w);
     }
     pthread_mutex_unlock(&p->lock);
-    wfs_ring_close(w->ring);
+    if (w->ring)
+        wfs_ring_stop(w->ring); /* closed by wfs_pool_free: others may be waking it now */
     return NULL;
 }
 
@@ -478,6 +479,7 @@ void wfs_pool_free(struct wfs_pool *p)
     for (unsigned i = 0; i < p->n_workers; i++)
         pthread_join(p->workers[i].thread, NULL);
     for (unsigned i = 0; i < p->n_workers; i++) {
+        wfs_ring_close(p->workers[i].ring);
         free(p->workers[i].scratch);
         pthread_cond_destroy(&p->workers[i].wake);
     }

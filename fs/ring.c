@@ -163,10 +163,8 @@ static void take_completions(struct wfs_ring *r)
     io_uring_cq_advance(&r->ring, n);
 }
 
-void wfs_ring_close(struct wfs_ring *r)
+void wfs_ring_stop(struct wfs_ring *r)
 {
-    if (!r)
-        return;
     /* The kernel ends requests after the ring is gone, at its leisure, and the read of event_fd writes into r: end it first. */
     wfs_ring_wake(r);
     for (int i = 0; r->armed && i < 100; i++) {
@@ -176,6 +174,12 @@ void wfs_ring_close(struct wfs_ring *r)
         io_uring_submit_and_wait_timeout(&r->ring, &cqe, 1, &ts, NULL);
         take_completions(r);
     }
+}
+
+void wfs_ring_close(struct wfs_ring *r)
+{
+    if (!r)
+        return;
     io_uring_queue_exit(&r->ring);
     close(r->event_fd);
     if (!r->armed)

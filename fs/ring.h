@@ -1,6 +1,7 @@
 /*
  * One worker's io_uring: reads go in, finished reads come out, another thread can wake the wait. Short reads are continued,
- * EINTR and EAGAIN repeated. All functions but wfs_ring_wake belong to the thread that opened the ring.
+ * EINTR and EAGAIN repeated. All functions but wfs_ring_wake and wfs_ring_close belong to the thread that opened the
+ * ring.
  */
 #ifndef WFS_FS_RING_H
 #define WFS_FS_RING_H
@@ -12,7 +13,11 @@ struct wfs_ring;
 /* Opens a ring and proves by a request that it works. A negative errno, with err telling what the kernel refused. */
 int wfs_ring_open(struct wfs_ring **ret, struct wfs_error *err);
 
-/* Closes. Reads still in flight are left to the kernel, which may yet write into their buffers. */
+/* No more reads: the last call of the ring's thread. It can still be woken (to no effect). */
+void wfs_ring_stop(struct wfs_ring *r);
+
+/* After the ring's thread has stopped it and nobody wakes it any more. Reads still in flight are left to the kernel, which may yet write
+ * into their buffers. */
 void wfs_ring_close(struct wfs_ring *r);
 
 void wfs_ring_read(struct wfs_ring *r, struct wfs_io *io);
