@@ -75,7 +75,7 @@ def test_mount_equals_reference(references, name, tmp_path):
 def test_size_is_said_before_a_byte_is_made(references):
     ref = expected(references, "llama2-model")
     status = json.loads(rig.weightfs("ls", "--json", ref.source).out)
-    sizes = {view["name"]: view["size"] for view in status["views"]}
+    sizes = {view["path"]: view["size"] for view in status["views"]}
     for view in VIEWS:
         assert sizes["model-%s.gguf" % view] == ref.results[view]["size"]
 

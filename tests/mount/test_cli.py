@@ -43,7 +43,7 @@ def test_ls_names_every_view_with_its_exact_size(model, tmp_path):
     source = model("mixed-dtypes")
     listed = json.loads(rig.weightfs("ls", "--json", source).out)
     text = rig.weightfs("ls", source).out
-    offered = {view["name"]: view["size"] for view in listed["views"] if view.get("size") is not None}
+    offered = {view["path"]: view["size"] for view in listed["views"] if view.get("size") is not None}
     for view in ("model.safetensors", "model-f32.gguf", "model-q4_k_m.gguf"):
         assert offered[view] == len(rig.export(source, view))
         assert view in text and re.search(r"\b%d\b" % offered[view], text.replace(",", "")), text

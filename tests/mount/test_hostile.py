@@ -163,11 +163,15 @@ SHARDS = {
 
 
 def withheld(source, *views):
-    """{view: reason} as ls says, the same as status.json says."""
+    """What ls says of these views, and that ls --json says the same."""
     listing = rig.weightfs("ls", source, check=False, timeout=20)
     text = listing.out + listing.err
+    told = json.loads(rig.weightfs("ls", "--json", source, check=False, timeout=20).out)
+    offered, reasons = ({view["path"]: view for view in told[key]} for key in ("views", "withheld"))
     for view in views:
         assert view in text, listing
+        assert view in reasons and view not in offered
+        assert reasons[view]["reason"].strip()
     return text
 
 
@@ -204,6 +208,10 @@ def test_broken_file(own, tmp_path, name):
     source = own("no-metadata")
     change, pattern = SINGLE[name]
     change(source)
+    if name != "duplicate-name":  # safetensors takes the last of two; which one was meant nobody can tell
+        from safetensors import SafetensorError, safe_open
+        with pytest.raises(SafetensorError):
+            safe_open(source / "model.safetensors", "np")
     check_broken(source, tmp_path, pattern, ["model.safetensors", *GGUFS], "model.safetensors")
 
 

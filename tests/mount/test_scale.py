@@ -126,7 +126,7 @@ def test_a_sparse_100_gb_model_lists_with_exact_sizes(tmp_path):
     begin = time.monotonic()
     listing = json.loads(rig.weightfs("ls", "--json", source, timeout=10).out)
     assert time.monotonic() - begin < 5 * rig.SLOW
-    sizes = {view["name"]: view["size"] for view in listing["views"]}
+    sizes = {view["path"]: view["size"] for view in listing["views"]}
     matrices = sum(shape[0] * shape[1] for shape in tensors.values() if len(shape) > 1)
     vectors = elements - matrices
     # Data of the GGUF files: every row here is a multiple of 256, every tensor's size one of 32.
