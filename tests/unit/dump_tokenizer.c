@@ -1,0 +1,95 @@
+/*
+ * Writes the tokenizer keys of a model folder to standard output, as they stand in a GGUF file: what check_tokenizer.py
+ * compares with the reference. Usage: dump_tokenizer DIR llama|qwen2 VOCAB_SIZE [PRETOKENIZER]
+ * VOCAB_SIZE -1 = config.json has none. "time" as a fifth argument prints the milliseconds of the best of five runs instead.
+ */
+#include "tokenizer/tokenizer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static int read_file(void *ctx, const char *name, struct wfs_blob *ret, struct wfs_error *err)
+{
+    char path[4096];
+    struct stat st;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", (const char *)ctx, name);
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    file = fopen(path, "rb");
+    if (!file)
+        return wfs_error_set(err, errno, "%s: %s", name, strerror(errno));
+    ret->data = malloc((size_t)st.st_size + 1);
+    ret->len = ret->data ? fread(ret->data, 1, (size_t)st.st_size, file) : 0;
+    fclose(file);
+    return 1;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+    struct wfs_folder folder = { .read = read_file };
+    struct wfs_tokenizer_request request = { .folder = &folder, .vocab_size = -1 };
+    const char *names[1000];
+    size_t n = 0;
+    struct dirent *entry;
+    DIR *dir;
+    double best = 1e9;
+
+    if (argc < 4 || !(dir = opendir(argv[1])))
+        return 2;
+    while ((entry = readdir(dir)) && n < 1000)
+        names[n++] = entry->d_name[0] == '.' ? "." : strdup(entry->d_name);
+    folder.ctx = argv[1];
+    folder.path = argv[1];
+    folder.names = names;
+    folder.n_names = n;
+    request.method = strcmp(argv[2], "qwen2") == 0 ? WFS_VOCAB_QWEN2 : WFS_VOCAB_LLAMA;
+    request.vocab_size = atoll(argv[3]);
+    request.force_pre = argc > 4 && *argv[4] ? argv[4] : NULL;
+    for (int run = 0; run < (argc > 5 ? 5 : 1); run++) {
+        struct wfs_buf out = WFS_BUF_INIT;
+        struct wfs_kv_list kv;
+        struct wfs_error err = { 0, "" };
+        uint64_t n_tokens = 0;
+        double start = now_ms();
+        int r;
+
+        wfs_kv_init(&kv);
+        r = wfs_tokenizer_write(&request, &kv, &n_tokens, &err);
+        best = now_ms() - start < best ? now_ms() - start : best;
+        if (r == 0)
+            r = wfs_kv_serialise(&kv, &out);
+        wfs_kv_done(&kv);
+        if (r < 0) {
+            fprintf(stderr, "%d %s\n", r, err.msg);
+            wfs_buf_done(&out);
+            closedir(dir);
+            return 1;
+        }
+        if (argc <= 5)
+            fwrite(out.data, 1, out.len, stdout);
+        wfs_buf_done(&out);
+    }
+    if (argc > 5)
+        printf("%.1f\n", best);
+    closedir(dir);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(names[i], ".") != 0)
+            free((void *)names[i]);
+    }
+    return 0;
+}
