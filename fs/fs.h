@@ -68,6 +68,7 @@ uint64_t wfs_node_ino(const struct wfs_node *n);     /* a stable hash of the pat
 
 /*
  * Whether the node's size is known yet: 1 yes; 0 not yet (GGUF views are being prepared); a negative errno: withheld (it must look absent).
+ * For a folder (whose attributes are always known): whether that is settled for every child.
  */
 int wfs_node_ready(const struct wfs_node *n);
 

@@ -40,21 +40,22 @@ static void set_size(struct wfs_node *n, uint64_t size)
 
 /* --- the source's own files --- */
 
-/* The weights whose place model.safetensors takes. */
+/* The weights whose place model.safetensors takes: that name itself, shards and their index. */
 static bool is_replaced(const struct wfs_generation *g, const char *path)
 {
     const struct wfs_selection *sel = &g->selection;
 
-    if (sel->own_single || sel->n_files == 0)
-        return strcmp(path, WFS_SINGLE_NAME) == 0;
+    if (strcmp(path, WFS_SINGLE_NAME) == 0)
+        return true; /* offer_safetensors shows it, when it is sound */
+    if (sel->own_single)
+        return false;
+    if (strcmp(path, WFS_INDEX_NAME) == 0) /* one that cannot be read stays beside a single file, as it is */
+        return sel->by_index || !wfs_source_find(g->source, WFS_SINGLE_NAME);
     for (size_t i = 0; i < sel->n_files; i++) {
         if (strcmp(path, sel->files[i]) == 0)
-            return true;
+            return sel->by_index || g->source->only || wfs_select_is_shard_name(path);
     }
-    if (strcmp(path, WFS_INDEX_NAME) != 0)
-        return false;
-    /* An index that cannot be read leaves a single file as it is, and then stays what it is itself. */
-    return !(sel->n_files == 1 && strcmp(sel->files[0], WFS_SINGLE_NAME) == 0 && sel->problem_gguf);
+    return false;
 }
 
 static int offer_files(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)

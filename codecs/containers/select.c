@@ -79,6 +79,14 @@ static bool read_shard_name(const char *name, size_t *ret_prefix, unsigned *ret_
     return true;
 }
 
+bool wfs_select_is_shard_name(const char *name)
+{
+    size_t prefix;
+    unsigned total;
+
+    return read_shard_name(name, &prefix, &total);
+}
+
 /* Without an index the names alone tell whether a shard is missing. */
 static int check_complete(struct wfs_selection *s, const char *const *names, size_t n)
 {
@@ -145,7 +153,9 @@ static int select_by_index(struct wfs_selection *s, const char *const *names, si
         r = say(&s->problem, "%s: %s", WFS_INDEX_NAME, index->problem);
     if (r == 0 && index->n_files == 0)
         r = say(&s->problem, "%s: weight_map names no file", WFS_INDEX_NAME);
-    if (r == 0 && contains(names, n, WFS_SINGLE_NAME) && !contains(index->files, index->n_files, WFS_SINGLE_NAME)) {
+    s->by_index = true;
+    if (r == 0 && contains(names, n, WFS_SINGLE_NAME) &&
+        (index->n_files != 1 || strcmp(index->files[0], WFS_SINGLE_NAME) != 0)) {
         s->own_single = true;
         r = say(&s->note, "the folder has a %s besides an index: it is shown as it is, tensors and GGUF follow the index",
                 WFS_SINGLE_NAME);

@@ -18,7 +18,8 @@
 struct wfs_selection {
     char **files; /* owned, as are the strings; sorted as bytes */
     size_t n_files;
-    bool own_single; /* the folder has a model.safetensors that is not among files: it is shown as it is, and so are the shards */
+    bool by_index;   /* the index named the files */
+    bool own_single; /* there is an index and a model.safetensors that is not all of it: that is shown as it is, as are the shards */
     char *problem;      /* NULL, or why the model is not whole */
     char *problem_gguf; /* NULL, or why the converter would not take what the other views take */
     char *note;         /* NULL, or something a user should know */
@@ -31,6 +32,9 @@ struct wfs_selection {
  */
 int wfs_select(const char *const *names, size_t n, const struct wfs_index *index, const char *index_problem,
                struct wfs_selection *ret);
+/* True for "PREFIX-00001-of-00002.safetensors". */
+bool wfs_select_is_shard_name(const char *name);
+
 void wfs_selection_done(struct wfs_selection *s);
 
 #endif

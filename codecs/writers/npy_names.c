@@ -67,6 +67,18 @@ static void escape(const struct wfs_model *model, const struct wfs_tensor *t, st
     }
 }
 
+/* Names as models have them, of plain ASCII: nothing to escape. */
+static bool is_plain(const struct wfs_model *model, const struct wfs_tensor *t)
+{
+    for (size_t i = 0; i < t->name_len; i++) {
+        unsigned char c = (unsigned char)t->name[i];
+
+        if (c < 0x20 || c >= 0x7f || c == '/' || c == '%')
+            return false;
+    }
+    return t->name_len && t->name[0] != '.' && find_twin_dot(model, t) == t->name_len;
+}
+
 static bool is_in_escape(const char *text, size_t at)
 {
     return (at >= 1 && text[at - 1] == '%') || (at >= 2 && text[at - 2] == '%');
@@ -146,6 +158,8 @@ int wfs_npy_names_init(struct wfs_npy_names *names, const struct wfs_model *mode
     for (size_t i = 0; i < model->n_tensors && r == 0; i++) {
         const struct wfs_tensor *t = &model->tensors[i];
 
+        if (is_plain(model, t) && !is_too_long(t, t->name_len))
+            continue;
         stem.len = 0;
         escape(model, t, &stem);
         is_long[i] = is_too_long(t, stem.len);

@@ -418,6 +418,30 @@ static void source_wins(void **state)
     close_fs(fs, g);
 }
 
+/* Files that are no shards keep their names beside the view that is made of them. */
+static void oddly_named(void **state)
+{
+    struct wfs_fs *fs;
+    struct wfs_generation *g;
+
+    (void)state;
+    put_vector("merged.safetensors", "model_fp16.safetensors");
+    fs = open_fs(NULL);
+    g = wfs_fs_generation(fs);
+    assert_list(g, "", ".weightfs/ model.safetensors model_fp16.safetensors tensors/");
+    assert_vector(fs, g, SINGLE, "merged.safetensors");
+    assert_vector(fs, g, "model_fp16.safetensors", "merged.safetensors");
+    close_fs(fs, g);
+    /* an index that cannot be read hides nothing that stands without it */
+    put_vector("merged.safetensors", SINGLE);
+    put_text(INDEX, "{");
+    fs = open_fs(NULL);
+    g = wfs_fs_generation(fs);
+    assert_list(g, "", ".weightfs/ model.safetensors " INDEX " model_fp16.safetensors tensors/");
+    assert_withheld(g, "model-f32.gguf", INDEX ": JSON: line 1");
+    close_fs(fs, g);
+}
+
 static void no_weights(void **state)
 {
     struct wfs_fs *fs;
@@ -498,6 +522,7 @@ static void status_file(void **state)
 
     (void)state;
     put_sharded();
+    put_text("not \xff utf-8", "x");
     fs = open_fs("none");
     g = wfs_fs_generation(fs);
     wfs_generation_wait(g);
@@ -684,7 +709,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(sharded), TEST(tensors), TEST(single), TEST(index_of_one), TEST(own_single_beside_shards), TEST(broken_shard),
-        TEST(absent_shard), TEST(source_wins), TEST(no_weights), TEST(listing), TEST(listing_errors), TEST(status_file),
+        TEST(absent_shard), TEST(source_wins), TEST(oddly_named), TEST(no_weights), TEST(listing), TEST(listing_errors), TEST(status_file),
         TEST(generations), TEST(readiness), TEST(single_file_source), TEST(cannot_open),
     };
 

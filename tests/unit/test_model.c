@@ -128,6 +128,10 @@ static void index_and_single(void **state)
           (struct expect){ "a@0", NULL, NULL, "the folder has a model.safetensors besides an index" });
     check((struct folder){ { "model.safetensors" }, { SHARD("a") }, 1, "{\"weight_map\":{\"a\":\"model.safetensors\"}}" },
           (struct expect){ "a@0", NULL, NULL, NULL });
+    /* model.safetensors as one shard of several: readers of the single name see only that */
+    check((struct folder){ { S1, "model.safetensors" }, { SHARD("a"), SHARD("b") }, 2,
+                           "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"model.safetensors\"}}" },
+          (struct expect){ "a@0 b@1", NULL, NULL, "the folder has a model.safetensors besides an index" });
     /* transformers would not look at the broken index, the converter would */
     check((struct folder){ { "model.safetensors" }, { SHARD("a") }, 1, "{" },
           (struct expect){ "a@0", NULL, "model.safetensors.index.json: JSON: line 1 column 2", NULL });
