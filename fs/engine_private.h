@@ -18,10 +18,12 @@ struct wfs_engine {
 
 /* Where a sequential reader is. */
 struct stream {
-    uint64_t next;       /* where it will go on */
-    uint64_t ahead;      /* up to where tiles have been asked for */
-    uint64_t window;     /* how far ahead to ask; 0 = not proved sequential yet */
-    uint64_t last_used;  /* in reads of the object */
+    uint64_t next;      /* where it will go on */
+    uint64_t ahead;     /* up to where tiles have been asked for */
+    uint64_t window;    /* how far in front of next to ask */
+    uint64_t born, last_used; /* in reads of the object; 0 = unused */
+    uint64_t reads;     /* that went on */
+    bool asking;        /* one thread at a time asks for its tiles */
 };
 
 enum { N_STREAMS = 16, MAX_TOLD = 256 };

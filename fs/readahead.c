@@ -1,10 +1,119 @@
-/* Read-ahead. */
+/*
+ * Read-ahead by region: whoever reads on near where a read ended before is a stream, whichever handle or process it comes from. Tiles in front of
+ * a stream are made at low priority, so that all workers are busy while its reader takes one piece after the other. Extents need none: the
+ * kernel reads ahead in the source file.
+ */
 #include "engine_private.h"
+
+enum {
+    MIB = 1 << 20,
+    FIRST_WINDOW = 2 * MIB,
+    WINDOW_PER_WORKER = 4 * MIB,
+    SLACK_MIN = 64 * 1024,
+    SLACK_MAX = 8 * MIB,
+    SLACK_READS = 8, /* requests of one reader arrive out of order, by about as many as are in flight */
+    PROOF = 2,       /* reads that go on before it counts as sequential */
+};
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* Locked. The stream that the read goes on with, or the least used one, begun anew. */
+static struct stream *find_stream(struct object_state *s, uint64_t offset, uint64_t len)
+{
+    uint64_t slack = len * SLACK_READS, nearest = UINT64_MAX;
+    struct stream *found = NULL, *oldest = &s->streams[0];
+
+    slack = slack < SLACK_MIN ? SLACK_MIN : slack > SLACK_MAX ? SLACK_MAX : slack;
+    for (int i = 0; i < N_STREAMS; i++) {
+        struct stream *t = &s->streams[i];
+        uint64_t away = distance(t->next, offset);
+
+        if (t->last_used > 0 && away <= slack && away < nearest) {
+            nearest = away;
+            found = t;
+        }
+        if (t->last_used < oldest->last_used)
+            oldest = t;
+    }
+    if (found) {
+        found->reads++;
+        return found;
+    }
+    *oldest = (struct stream){ .next = offset, .born = s->n_reads + 1 };
+    return oldest;
+}
+
+static uint64_t next_window(const struct wfs_engine *e, uint64_t window)
+{
+    uint64_t most = (uint64_t)wfs_pool_workers(e->pool) * WINDOW_PER_WORKER, part = e->options.cache_size / 16;
+
+    most = part < most ? part : most;
+    window = window ? window * 2 : FIRST_WINDOW;
+    return window < most ? window : most;
+}
+
+/* Asks for the tiles of [from, to). Returns where it had to stop. */
+static uint64_t ask(struct wfs_engine *e, struct wfs_object *o, uint64_t from, uint64_t to)
+{
+    const struct wfs_layout *l = o->layout;
+
+    for (size_t i = from < to ? wfs_layout_find(l, from) : 0; from < to; i++) {
+        const struct wfs_segment *seg = &l->segments[i];
+        struct wfs_tiling tiling;
+
+        if (seg->kind != WFS_SEGMENT_TENSOR) {
+            from = seg->end;
+            continue;
+        }
+        tiling = wfs_pipeline_tiling(seg->plan);
+        while (from < to && from < seg->end) {
+            uint64_t tile = wfs_pipeline_tile_at(seg->plan, &tiling, from - seg->begin), begin, end, need, size;
+            struct wfs_block *b;
+            int r;
+
+            wfs_pipeline_tile(&tiling, tile, &begin, &end);
+            size = wfs_pipeline_out_bytes(seg->plan, end - begin);
+            need = wfs_tile_need(seg->plan, &tiling, tile);
+            r = wfs_cache_get_ahead(e->cache, wfs_tile_key(o, i, tile), size, need, &b);
+            if (r < 0)
+                return from;
+            if (r == WFS_CACHE_FILL)
+                wfs_tile_fill(e, o, i, tile, b, need);
+            from = seg->begin + wfs_pipeline_out_bytes(seg->plan, end);
+        }
+    }
+    return from;
+}
 
 void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, uint64_t len)
 {
-    (void)e;
-    (void)o;
-    (void)offset;
-    (void)len;
+    struct object_state *s = o->private_;
+    uint64_t from = 0, to = 0, stop, born;
+    struct stream *t;
+
+    pthread_mutex_lock(&s->lock);
+    t = find_stream(s, offset, len);
+    t->last_used = ++s->n_reads;
+    if (offset + len > t->next)
+        t->next = offset + len;
+    if (t->reads >= PROOF && !t->asking) {
+        t->window = next_window(e, t->window);
+        from = t->ahead > t->next ? t->ahead : t->next;
+        to = t->next + t->window < o->layout->size ? t->next + t->window : o->layout->size;
+        t->asking = from < to;
+    }
+    born = t->born;
+    pthread_mutex_unlock(&s->lock);
+    if (from >= to)
+        return;
+    stop = ask(e, o, from, to);
+    pthread_mutex_lock(&s->lock);
+    if (t->born == born) { /* else it has been given to another reader meanwhile */
+        t->ahead = stop;
+        t->asking = false;
+    }
+    pthread_mutex_unlock(&s->lock);
 }
