@@ -148,14 +148,18 @@ void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len)
     wfs_buf_put(items, text, len);
 }
 
+void wfs_kv_serialise_item(const struct wfs_kv *item, struct wfs_buf *out)
+{
+    wfs_kv_array_string(out, item->key, strlen(item->key));
+    wfs_buf_u32le(out, (uint32_t)item->type);
+    wfs_buf_put(out, item->value, item->value_len);
+}
+
 int wfs_kv_serialise(const struct wfs_kv_list *kv, struct wfs_buf *out)
 {
     if (kv->failed)
         return -ENOMEM;
-    for (size_t i = 0; i < kv->count; i++) {
-        wfs_kv_array_string(out, kv->items[i].key, strlen(kv->items[i].key));
-        wfs_buf_u32le(out, (uint32_t)kv->items[i].type);
-        wfs_buf_put(out, kv->items[i].value, kv->items[i].value_len);
-    }
+    for (size_t i = 0; i < kv->count; i++)
+        wfs_kv_serialise_item(&kv->items[i], out);
     return out->failed ? -ENOMEM : 0;
 }

@@ -52,6 +52,9 @@ void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len);
 const struct wfs_kv *wfs_kv_find(const struct wfs_kv_list *kv, const char *key);
 void wfs_kv_remove(struct wfs_kv_list *kv, const char *key);
 
+/* Appends one key, its type and value to out. */
+void wfs_kv_serialise_item(const struct wfs_kv *item, struct wfs_buf *out);
+
 /* Appends every key, type and value to out. 0 or -ENOMEM (also for an earlier failure). */
 int wfs_kv_serialise(const struct wfs_kv_list *kv, struct wfs_buf *out);
 

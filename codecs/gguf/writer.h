@@ -1,0 +1,37 @@
+/* What an opened model's GGUF views share, and its parts. Private to codecs/gguf. */
+#ifndef WFS_GGUF_WRITER_H
+#define WFS_GGUF_WRITER_H
+
+#include "file_types.h"
+#include "gguf.h"
+#include "kv.h"
+#include "tensors.h"
+
+/*
+ * The metadata, serialised in three pieces around the two keys that llama-quantize moves to the end: what is before
+ * general.file_type, between it and general.quantization_version, and behind that.
+ */
+enum { WFS_KEY_PIECES = 3 };
+
+struct wfs_gguf_keys {
+    uint64_t count;
+    struct wfs_buf pieces[WFS_KEY_PIECES];
+    /* The same as llama-quantize writes it: strings end at their first NUL. Empty when no string has one. */
+    struct wfs_buf cut[WFS_KEY_PIECES];
+    bool has_cut;
+};
+
+/* kv holds general.file_type and, behind it, general.quantization_version. 0 or -ENOMEM. */
+int wfs_gguf_keys_make(const struct wfs_kv_list *kv, struct wfs_gguf_keys *ret);
+void wfs_gguf_keys_done(struct wfs_gguf_keys *k);
+
+struct wfs_gguf {
+    const struct wfs_model *model;
+    const struct wfs_arch *arch;
+    struct wfs_gguf_tensors tensors;
+    struct wfs_gguf_keys keys;
+    struct wfs_quant_model quant;
+    char *quantise_problem; /* owned: why llama-quantize refuses every type; NULL = it does not */
+};
+
+#endif
