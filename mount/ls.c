@@ -1,0 +1,164 @@
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "commands.h"
+#include "human.h"
+#include "opened.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { ALL, JSON };
+
+static const struct wfs_flag flags[] = {
+    [ALL] = { "all", 'a', WFS_FLAG_PLAIN, "each tensor's file, and views that only open by name" },
+    [JSON] = { "json", 'j', WFS_FLAG_PLAIN, "print status.json (schema: docs/operations.md)" },
+    { 0 },
+};
+
+enum { NAMES_SHOWN = 8 };
+
+/* Withheld views with one reason: it is said once. */
+struct group {
+    char *reason;
+    struct wfs_buf names;
+    size_t count;
+};
+
+struct listing {
+    bool all;
+    uint64_t tensor_bytes;
+    size_t n_tensors, n_unlisted;
+    struct group *groups;
+    size_t n_groups;
+    bool failed; /* out of memory */
+};
+
+static void add_withheld(struct listing *l, const struct wfs_view_info *info)
+{
+    struct group *g = l->n_groups ? &l->groups[l->n_groups - 1] : NULL;
+    char name[400];
+
+    if (!g || strcmp(g->reason, info->reason) != 0) {
+        struct group *groups = realloc(l->groups, (l->n_groups + 1) * sizeof *groups);
+
+        if (groups)
+            l->groups = groups;
+        g = groups ? &groups[l->n_groups] : NULL;
+        if (g)
+            *g = (struct group){ .reason = strdup(info->reason), .names = WFS_BUF_INIT };
+        if (!g || !g->reason) {
+            l->failed = true;
+            return;
+        }
+        l->n_groups++;
+    }
+    wfs_escape(name, sizeof name, info->path, strlen(info->path));
+    if (g->count++ < NAMES_SHOWN)
+        wfs_buf_printf(&g->names, "%s%s", g->count > 1 ? ", " : "", name);
+}
+
+static void print_row(uint64_t size, const char *kind, const char *name, const char *remark)
+{
+    char human[32], shown[1200];
+
+    wfs_escape(shown, sizeof shown, name, strlen(name));
+    printf("%15" PRIu64 "  %8s  %-11s  %s%s\n", size, wfs_human_bytes(size, human, sizeof human), kind, shown, remark);
+}
+
+static int show(void *ctx, const struct wfs_view_info *info)
+{
+    struct listing *l = ctx;
+
+    if (info->reason) {
+        add_withheld(l, info);
+    } else if (!info->listed && !l->all) {
+        l->n_unlisted++;
+    } else if (strcmp(info->kind, "npy") == 0 && !l->all) {
+        l->n_tensors++;
+        l->tensor_bytes += info->size;
+    } else {
+        print_row(info->size, info->kind, info->path, info->listed ? "" : "  (opens by name)");
+    }
+    return 0;
+}
+
+static void finish(struct listing *l)
+{
+    if (l->n_tensors) {
+        char name[64];
+
+        snprintf(name, sizeof name, "tensors/  (%zu files)", l->n_tensors);
+        print_row(l->tensor_bytes, "npy", name, "");
+    }
+    if (l->n_unlisted)
+        printf("%zu more open by name (--all shows them)\n", l->n_unlisted);
+    if (l->n_groups)
+        printf("\nWithheld:\n");
+    for (size_t i = 0; i < l->n_groups; i++) {
+        struct group *g = &l->groups[i];
+
+        wfs_buf_u8(&g->names, 0);
+        l->failed |= g->names.failed;
+        if (!g->names.failed && g->count > NAMES_SHOWN)
+            printf("  %s and %zu more\n", (const char *)g->names.data, g->count - NAMES_SHOWN);
+        else if (!g->names.failed)
+            printf("  %s\n", (const char *)g->names.data);
+        printf("    %s\n", g->reason);
+        free(g->reason);
+        wfs_buf_done(&g->names);
+    }
+    free(l->groups);
+}
+
+static int list(struct wfs_opened *o, bool all, struct wfs_error *err)
+{
+    struct listing l = { .all = all };
+    char source[1200];
+
+    wfs_escape(source, sizeof source, wfs_fs_source_path(o->fs), strlen(wfs_fs_source_path(o->fs)));
+    printf("%s\n", source);
+    wfs_generation_each_view(o->generation, show, &l);
+    finish(&l);
+    return l.failed ? wfs_error_set(err, ENOMEM, "out of memory") : 0;
+}
+
+static int list_json(struct wfs_opened *o, struct wfs_error *err)
+{
+    WFS_CLEANUP(wfs_buf_done) struct wfs_buf text = WFS_BUF_INIT;
+    int r = wfs_fs_status(o->fs, &text);
+
+    if (r < 0 || text.failed)
+        return wfs_error_set(err, ENOMEM, "out of memory");
+    fwrite(text.data, 1, text.len, stdout);
+    return 0;
+}
+
+static int run(const struct wfs_command *command, struct wfs_arguments *args)
+{
+    struct wfs_error err = { 0 };
+    struct wfs_opened opened;
+    int r = wfs_opened_open(&opened, args->positional[0], &args->options, &err);
+
+    if (r == 0)
+        r = args->flag[JSON] ? list_json(&opened, &err) : list(&opened, args->flag[ALL] != NULL, &err);
+    wfs_opened_close(&opened);
+    if (r == 0)
+        return WFS_EXIT_OK;
+    wfs_complain(command, &err);
+    return WFS_EXIT_FAILED;
+}
+
+static const char *const positionals[] = { "SOURCE", NULL };
+
+const struct wfs_command wfs_command_ls = {
+    .name = "ls",
+    .summary = "list the views of a model folder with exact sizes, and what is withheld and why",
+    .positionals = positionals,
+    .flags = flags,
+    .takes_options = true,
+    .about = "Lists what a mount of SOURCE would show, with exact sizes, and what it would withhold and why. Mounts nothing.",
+    .examples = "  weightfs ls ~/models/Llama-3.2-1B\n"
+                "  weightfs ls --json ~/models/Llama-3.2-1B | jq '.views[] | select(.kind == \"gguf\")'\n",
+    .run = run,
+};

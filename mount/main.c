@@ -1,0 +1,99 @@
+/* weightfs: the table of subcommands. Under the name mount.weightfs it is mount(8)'s helper. */
+#include "commands.h"
+#include "fstab.h"
+#include "fuse_ops.h"
+
+#include "kernels/kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct wfs_command *const commands[] = {
+    &wfs_command_mount, &wfs_command_umount, &wfs_command_ls, &wfs_command_info,
+    &wfs_command_export, &wfs_command_verify, &wfs_command_stats,
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(FILE *f)
+{
+    fputs("weightfs shows a folder of model weights in the formats that programs want to read.\n"
+          "\nUsage: weightfs COMMAND [OPTION]… ARGUMENT…\n\nCommands:\n", f);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(f, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n`weightfs COMMAND --help` says more. `weightfs --version` names the version.\n"
+          "\nExample:\n"
+          "  weightfs mount ~/models/Llama-3.2-1B /mnt/llama\n"
+          "  ls -l /mnt/llama\n"
+          "  weightfs umount /mnt/llama\n", f);
+}
+
+static void version(void)
+{
+    printf("weightfs %s\nkernels: %s\nlibfuse: %s\n", WFS_VERSION, wfs_kernels_get()->isa, fuse_pkgversion());
+}
+
+static const struct wfs_command *find(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    }
+    return NULL;
+}
+
+static int usage(const char *what, const char *name)
+{
+    char shown[200];
+
+    wfs_escape(shown, sizeof shown, name, strlen(name));
+    fprintf(stderr, "weightfs: there is no %s \"%s\"\nTry `weightfs --help`.\n", what, shown);
+    return WFS_EXIT_USAGE;
+}
+
+static int run(const struct wfs_command *command, int argc, char **argv)
+{
+    struct wfs_arguments args;
+    int r = wfs_arguments_parse(command, argc, argv, &args);
+
+    if (r != 0)
+        return r > 0 ? WFS_EXIT_OK : WFS_EXIT_USAGE;
+    r = command->run(command, &args);
+    wfs_options_done(&args.options);
+    /* A full disk behind standard output must not look like success. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "weightfs %s: standard output: writing failed\n", command->name);
+        return WFS_EXIT_FAILED;
+    }
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    const struct wfs_command *command;
+
+    if (argc > 0 && wfs_fstab_is_helper(argv[0]))
+        return wfs_fstab_main(argc, argv);
+    if (argc < 2) {
+        help(stderr);
+        return WFS_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (strcmp(argv[1], "help") == 0 && argc == 2)) {
+        help(stdout);
+        return WFS_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        version();
+        return WFS_EXIT_OK;
+    }
+    if (argv[1][0] == '-')
+        return usage("option", argv[1]);
+    command = find(strcmp(argv[1], "help") == 0 ? argv[2] : argv[1]);
+    if (!command)
+        return usage("command", strcmp(argv[1], "help") == 0 ? argv[2] : argv[1]);
+    if (strcmp(argv[1], "help") == 0) {
+        wfs_arguments_help(command, stdout);
+        return WFS_EXIT_OK;
+    }
+    return run(command, argc - 2, argv + 2);
+}

@@ -1,0 +1,111 @@
+#include "opened.h"
+
+#include "base/log.h"
+#include "preflight.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Withheld views are warnings, and ls says them itself; what the data shows while it is read is an error. */
+static void on_log(void *ctx, int level, const char *line)
+{
+    struct wfs_opened *o = ctx;
+
+    if (level != WFS_LOG_ERROR)
+        return;
+    pthread_mutex_lock(&o->lock);
+    if (!o->data_error[0])
+        snprintf(o->data_error, sizeof o->data_error, "%s", line);
+    pthread_mutex_unlock(&o->lock);
+}
+
+int wfs_opened_open(struct wfs_opened *o, const char *source, const struct wfs_options *options, struct wfs_error *err)
+{
+    struct wfs_fs_options fs_options = options->fs;
+    unsigned long limit = wfs_preflight_raise_files();
+    int r;
+
+    memset(o, 0, sizeof *o);
+    pthread_mutex_init(&o->lock, NULL);
+    fs_options.on_log = on_log;
+    fs_options.log_ctx = o;
+    r = wfs_fs_open(source, &fs_options, &o->fs, err);
+    if (r == -EMFILE)
+        wfs_error_wrap(err, "the limit of %lu open files is too low; raise it (ulimit -n)", limit);
+    if (r < 0)
+        return r;
+    o->generation = wfs_fs_generation(o->fs);
+    return 0;
+}
+
+void wfs_opened_close(struct wfs_opened *o)
+{
+    if (o->generation)
+        wfs_generation_unref(o->generation);
+    o->generation = NULL;
+    wfs_fs_close(o->fs);
+    o->fs = NULL;
+    pthread_mutex_destroy(&o->lock);
+}
+
+struct search {
+    const char *path;
+    char reason[1000];
+    bool found;
+};
+
+static int note_reason(void *ctx, const struct wfs_view_info *info)
+{
+    struct search *s = ctx;
+
+    if (strcmp(info->path, s->path) != 0 || !info->reason)
+        return 0;
+    snprintf(s->reason, sizeof s->reason, "%s", info->reason);
+    s->found = true;
+    return 1;
+}
+
+static int explain_absence(struct wfs_opened *o, const char *path, struct wfs_error *err)
+{
+    struct search search = { .path = path };
+
+    wfs_generation_each_view(o->generation, note_reason, &search);
+    if (search.found)
+        return wfs_error_set(err, EIO, "%s is withheld: %s", path, search.reason);
+    return wfs_error_set(err, ENOENT, "there is no file %s; `weightfs ls --all %s` lists what is there", path,
+                         wfs_fs_source_path(o->fs));
+}
+
+int wfs_opened_find(struct wfs_opened *o, const char *view, const struct wfs_node **ret_node,
+                    struct wfs_object **ret_object, struct wfs_error *err)
+{
+    const struct wfs_node *node;
+    struct wfs_object *object = NULL;
+    int r;
+
+    while (view[0] == '/' || (view[0] == '.' && view[1] == '/'))
+        view += view[0] == '.' ? 2 : 1;
+    node = wfs_generation_find(o->generation, view);
+    if (node && wfs_node_kind(node) != WFS_NODE_DIR && wfs_node_ready(node) == 0)
+        wfs_generation_wait(o->generation);
+    if (!node || (wfs_node_kind(node) != WFS_NODE_DIR && wfs_node_ready(node) < 0))
+        return explain_absence(o, view, err);
+    if (wfs_node_kind(node) == WFS_NODE_DIR)
+        return wfs_error_set(err, EISDIR, "%s is a folder", view[0] ? view : "/");
+    if (wfs_node_kind(node) == WFS_NODE_FILE) {
+        r = wfs_node_object(node, &object, err);
+        if (r < 0)
+            return r;
+    }
+    *ret_node = node;
+    *ret_object = object;
+    return 0;
+}
+
+int wfs_opened_read_error(struct wfs_opened *o, const char *view, int code, struct wfs_error *err)
+{
+    pthread_mutex_lock(&o->lock);
+    wfs_error_set(err, -code, "%s: %s", view, o->data_error[0] ? o->data_error : strerror(-code));
+    pthread_mutex_unlock(&o->lock);
+    return code;
+}

@@ -1,0 +1,158 @@
+#include "preflight.h"
+
+#include "base/cleanup.h"
+#include "mountpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static int check_device(struct wfs_error *err)
+{
+    WFS_CLEANUP(wfs_close) int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(10, 229))
+        return 0;
+    if (fd >= 0)
+        return wfs_error_set(err, ENODEV, "/dev/fuse is not the FUSE device (character device 10, 229)");
+    switch (errno) {
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+        return wfs_error_set(err, ENODEV, "there is no /dev/fuse: load the kernel module (modprobe fuse); in a container, start it with "
+                             "--device /dev/fuse --cap-add SYS_ADMIN");
+    case EACCES:
+    case EPERM:
+        return wfs_error_set(err, EPERM, "/dev/fuse cannot be opened (%s): its mode should be 0666; a container needs "
+                             "--device /dev/fuse --cap-add SYS_ADMIN", strerror(errno));
+    default:
+        return wfs_error_set(err, errno, "/dev/fuse: %s", strerror(errno));
+    }
+}
+
+bool wfs_preflight_allows_other(const char *fuse_conf)
+{
+    for (const char *line = fuse_conf; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        line += strspn(line, " \t");
+        if (strncmp(line, "user_allow_other", 16) == 0 && line[16 + strspn(line + 16, " \t\r")] <= '\n')
+            return true;
+        if (!*line)
+            break;
+    }
+    return false;
+}
+
+/* What only matters for a user who is not root. */
+static int check_user(const struct wfs_options *options, struct wfs_error *err)
+{
+    char path[PATH_MAX], conf[8192] = "";
+    WFS_CLEANUP(wfs_close) int fd = -1;
+
+    if (geteuid() == 0)
+        return 0;
+    if (!wfs_fusermount_find(path, sizeof path))
+        return wfs_error_set(err, EPERM, "mounting without being root needs fusermount3, which is not in PATH: install the package fuse3");
+    if (!options->allow_other)
+        return 0;
+    fd = open("/etc/fuse.conf", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = read(fd, conf, sizeof conf - 1);
+
+        conf[n > 0 ? n : 0] = 0;
+    }
+    if (wfs_preflight_allows_other(conf))
+        return 0;
+    return wfs_error_set(err, EPERM, "option allow_other is for root, or needs the line user_allow_other in /etc/fuse.conf");
+}
+
+static int check_source(const char *source, struct wfs_error *err)
+{
+    struct stat st;
+
+    if (stat(source, &st) < 0)
+        return wfs_error_set(err, errno, "source %s: %s", source, strerror(errno));
+    if (S_ISDIR(st.st_mode) ? access(source, R_OK | X_OK) < 0 : access(source, R_OK) < 0)
+        return wfs_error_set(err, errno, "source %s is not readable: %s", source, strerror(errno));
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return wfs_error_set(err, EINVAL, "source %s is neither a folder nor a file", source);
+    return 0;
+}
+
+/* What is mounted at the mountpoint already: a dead weightfs is taken away, a living one is refused. */
+static int check_mounted(const char *path, bool dead, struct wfs_error *err)
+{
+    struct wfs_mount_info mounted;
+    int r = wfs_mountpoint_find(path, &mounted);
+
+    if (r <= 0)
+        return 0;
+    r = 0;
+    if (!wfs_mount_is_weightfs(&mounted)) {
+        if (dead)
+            r = wfs_error_set(err, ENOTCONN, "mountpoint %s: a %s mount there is dead; unmount it first", path, mounted.type);
+    } else if (dead) {
+        r = wfs_mountpoint_detach(path, true, err);
+        if (r < 0)
+            r = wfs_error_wrap(err, "a dead weightfs mount is in the way; try `weightfs umount %s`", path);
+    } else {
+        r = wfs_error_set(err, EBUSY, "mountpoint %s already shows %s: `weightfs umount %s` first", path, mounted.source, path);
+    }
+    wfs_mount_info_done(&mounted);
+    return r;
+}
+
+static int check_mountpoint(const char *mountpoint, char **ret, struct wfs_error *err)
+{
+    WFS_CLEANUP(wfs_free) char *path = NULL;
+    struct stat st;
+    int r = wfs_mountpoint_resolve(mountpoint, &path, err);
+    bool dead;
+
+    if (r < 0)
+        return wfs_error_set(err, -r, "mountpoint %s: %s", mountpoint,
+                             r == -ENOENT ? "No such file or directory; make the folder first (mkdir)" : strerror(-r));
+    /* Only a dead mount answers so; one that hangs is not weightfs's to find out. */
+    dead = stat(path, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    r = check_mounted(path, dead, err);
+    if (r < 0)
+        return r;
+    if (stat(path, &st) < 0)
+        return wfs_error_set(err, errno, "mountpoint %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return wfs_error_set(err, ENOTDIR, "mountpoint %s is not a folder", path);
+    *ret = WFS_STEAL(path);
+    return 0;
+}
+
+int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
+                  struct wfs_error *err)
+{
+    int r = check_source(source, err);
+
+    if (r == 0)
+        r = check_device(err);
+    if (r == 0)
+        r = check_user(options, err);
+    return r < 0 ? r : check_mountpoint(mountpoint, ret_mountpoint, err);
+}
+
+unsigned long wfs_preflight_raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = { limit.rlim_max, limit.rlim_max };
+
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            limit = raised;
+    }
+    return limit.rlim_cur;
+}

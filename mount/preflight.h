@@ -1,0 +1,20 @@
+/* What is looked at before a mount, so that what is wrong is said in plain words and before anything is started. */
+#ifndef WFS_MOUNT_PREFLIGHT_H
+#define WFS_MOUNT_PREFLIGHT_H
+
+#include "options.h"
+
+/*
+ * Checks /dev/fuse, the right to mount, user_allow_other, the source and the mountpoint; takes a dead weightfs mount away
+ * from the mountpoint. *ret_mountpoint is its absolute path (the caller frees). 0 or a negative errno with a message.
+ */
+int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
+                  struct wfs_error *err);
+
+/* Raises the soft limit of open files to the hard one; returns what it is then. */
+unsigned long wfs_preflight_raise_files(void);
+
+/* Whether a text of /etc/fuse.conf has the line user_allow_other. */
+bool wfs_preflight_allows_other(const char *fuse_conf);
+
+#endif

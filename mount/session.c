@@ -1,0 +1,315 @@
+#include "session.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fuse_ops.h"
+#include "holders.h"
+#include "mountpoint.h"
+#include "preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_log.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+enum {
+    LOOP_THREADS = 8,         /* none of them ever waits; they copy answers to the kernel */
+    END_BY_SIGNAL_MS = 1500,  /* then the process ends whatever still hangs, and the kernel with it every blocked reader */
+    END_BY_UNMOUNT_MS = 10000,
+    SPARE_FILES = 64, /* descriptors beside the source's files */
+};
+
+struct session {
+    const struct wfs_session_request *request;
+    struct fuse_session *se;
+    struct wfs_skin *skin;
+    struct wfs_fs *fs;
+    unsigned minor; /* of the mount's device */
+    int signal_fd, loop_ended, all_done; /* event descriptors */
+    pthread_t control;
+};
+
+/* --- libfuse's own messages: the last one explains a failed mount --- */
+
+static char last_fuse_message[400];
+
+__attribute__((format(printf, 2, 0))) static void on_fuse_log(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+    char text[1000], line[1200];
+    size_t len;
+
+    vsnprintf(text, sizeof text, fmt, ap);
+    len = strlen(text);
+    while (len > 0 && text[len - 1] == '\n')
+        len--;
+    wfs_escape(line, sizeof line, text, len);
+    snprintf(last_fuse_message, sizeof last_fuse_message, "%.390s", line);
+    wfs_log(level <= FUSE_LOG_WARNING ? WFS_LOG_WARNING : WFS_LOG_DEBUG, "%s", line);
+}
+
+static void on_fs_log(void *ctx, int level, const char *line)
+{
+    (void)ctx;
+    wfs_log((enum wfs_log_level)level, "%s", line);
+}
+
+/* --- ending --- */
+
+static void detach_own(const struct session *s)
+{
+    struct wfs_mount_info mounted;
+
+    if (wfs_mountpoint_find(s->request->mountpoint, &mounted) != 1)
+        return;
+    if (mounted.major == 0 && mounted.minor == s->minor)
+        wfs_mountpoint_detach(s->request->mountpoint, true, NULL);
+    wfs_mount_info_done(&mounted);
+}
+
+/*
+ * A connection that was cut from outside leaves a dead mount behind: it goes, too. One that answers is another's: the
+ * device number of a mount that is gone may be given again at once.
+ */
+static void detach_dead(const struct session *s)
+{
+    struct stat st;
+
+    if (stat(s->request->mountpoint, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
+        detach_own(s);
+}
+
+/* Takes the serving mount away from its folder and cuts every open request: blocked readers get ENOTCONN at once. */
+static void end_mount(const struct session *s)
+{
+    char path[64];
+    int fd;
+
+    detach_own(s);
+    snprintf(path, sizeof path, "/sys/fs/fuse/connections/%u/abort", s->minor);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (write(fd, "1", 1) < 0)
+            wfs_log(WFS_LOG_DEBUG, "%s: %s", path, strerror(errno));
+        close(fd);
+    }
+    fuse_session_exit(s->se);
+}
+
+static void signal_event(int fd)
+{
+    uint64_t one = 1;
+
+    while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+/* The kernel reads ahead 128 KiB unless its backing device says more; needs root and sysfs, and is worth having only. */
+static void raise_readahead(const struct session *s)
+{
+    char path[64], text[16];
+    int fd, n;
+
+    snprintf(path, sizeof path, "/sys/class/bdi/0:%u/read_ahead_kb", s->minor);
+    n = snprintf(text, sizeof text, "%d", WFS_MAX_READ / 1024);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, (size_t)n) != n)
+        wfs_log(WFS_LOG_DEBUG, "read-ahead stays as it is: %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+}
+
+/*
+ * The control thread: tells the starter when the mount serves (a stat of the root is answered), then waits for a signal
+ * or the end of the loop, and sees to it that the end does not take long.
+ */
+static void *control_main(void *arg)
+{
+    struct session *s = arg;
+    struct pollfd events[] = { { s->signal_fd, POLLIN, 0 }, { s->loop_ended, POLLIN, 0 } };
+    struct pollfd done = { s->all_done, POLLIN, 0 };
+    bool end_now = false;
+    struct stat st;
+    char name[16];
+
+    wfs_holders_thread_name(s->minor, name, sizeof name);
+    pthread_setname_np(pthread_self(), name);
+    if (stat(s->request->mountpoint, &st) == 0) {
+        raise_readahead(s);
+        end_now = wfs_daemon_serving(s->request->daemon) < 0;
+        wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, wfs_fs_source_path(s->fs));
+    }
+    while (!end_now && poll(events, 2, -1) < 0 && errno == EINTR)
+        ;
+    if ((events[0].revents & POLLIN) && !events[1].revents) {
+        struct signalfd_siginfo info;
+
+        end_now = read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info;
+        wfs_log(WFS_LOG_INFO, "%s: ending, told so by signal %u", s->request->mountpoint, info.ssi_signo);
+    }
+    if (end_now)
+        end_mount(s);
+    if (poll(&done, 1, end_now ? END_BY_SIGNAL_MS : END_BY_UNMOUNT_MS) <= 0) {
+        wfs_log(WFS_LOG_WARNING, "%s: work was still under way at the end", s->request->mountpoint);
+        _exit(0);
+    }
+    return NULL;
+}
+
+/* --- starting --- */
+
+static int open_source(struct session *s, struct wfs_error *err)
+{
+    struct wfs_fs_options options = s->request->options->fs;
+    unsigned long limit = wfs_preflight_raise_files();
+    struct wfs_model_info info;
+    struct wfs_generation *g;
+    int r;
+
+    options.on_log = on_fs_log;
+    r = wfs_fs_open(s->request->source, &options, &s->fs, err);
+    if (r == -EMFILE)
+        wfs_error_wrap(err, "the limit of %lu open files is too low; raise it (ulimit -n, LimitNOFILE=)", limit);
+    if (r < 0)
+        return r;
+    if (limit >= 4096)
+        return 0;
+    /* Every shard stays open. With a small limit, say now that it does not do, not when a read fails. */
+    g = wfs_fs_generation(s->fs);
+    r = wfs_generation_model_info(g, &info);
+    if (r == 0 && info.model && info.model->n_files + SPARE_FILES > limit)
+        r = wfs_error_set(err, EMFILE, "the source has %zu files of weights and the limit of open files is %lu; raise it to %zu "
+                          "(ulimit -n, LimitNOFILE=)", info.model->n_files, limit, info.model->n_files + SPARE_FILES);
+    else
+        r = 0;
+    wfs_generation_unref(g);
+    return r;
+}
+
+static int make_fuse_session(struct session *s, struct wfs_error *err)
+{
+    const struct wfs_options *options = s->request->options;
+    WFS_CLEANUP(wfs_free) char *source = NULL;
+    struct fuse_args args = { 0 };
+    char fixed[128], *list = NULL;
+    int r = -1;
+
+    snprintf(fixed, sizeof fixed, "ro,nosuid,nodev,default_permissions,subtype=weightfs,max_read=%d%s%s%s", WFS_MAX_READ,
+             options->allow_other ? ",allow_other" : "", options->no_exec ? ",noexec" : "", s->request->debug ? ",debug" : "");
+    if (asprintf(&source, "fsname=%s", wfs_fs_source_path(s->fs)) < 0)
+        return wfs_error_set(err, ENOMEM, "out of memory");
+    if (fuse_opt_add_opt(&list, fixed) == 0 && fuse_opt_add_opt_escaped(&list, source) == 0 &&
+        fuse_opt_add_arg(&args, "weightfs") == 0 && fuse_opt_add_arg(&args, "-o") == 0 && fuse_opt_add_arg(&args, list) == 0) {
+        s->se = fuse_session_new(&args, &wfs_fuse_ops, sizeof wfs_fuse_ops, s->skin);
+        r = s->se ? 0 : -1;
+    }
+    free(list);
+    fuse_opt_free_args(&args);
+    return r < 0 ? wfs_error_set(err, EINVAL, "libfuse refused the session: %s", last_fuse_message) : 0;
+}
+
+static int mount_it(struct session *s, struct wfs_error *err)
+{
+    struct wfs_mount_info mounted;
+    int r;
+
+    errno = 0;
+    if (fuse_session_mount(s->se, s->request->mountpoint) != 0) {
+        int why = errno ? errno : EIO;
+
+        return wfs_error_set(err, why, "mounting on %s failed: %s", s->request->mountpoint,
+                             last_fuse_message[0] ? last_fuse_message : strerror(why));
+    }
+    r = wfs_mountpoint_find(s->request->mountpoint, &mounted);
+    if (r == 1) {
+        s->minor = mounted.minor;
+        wfs_mount_info_done(&mounted);
+        return 0;
+    }
+    fuse_session_unmount(s->se);
+    return wfs_error_set(err, EIO, "%s: mounted, but not found in /proc/self/mountinfo", s->request->mountpoint);
+}
+
+static void serve_loop(struct session *s)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+
+    if (!config)
+        return;
+    fuse_loop_cfg_set_clone_fd(config, 1);
+    fuse_loop_cfg_set_max_threads(config, LOOP_THREADS);
+    fuse_loop_cfg_set_idle_threads(config, LOOP_THREADS);
+    fuse_session_loop_mt(s->se, config);
+    fuse_loop_cfg_destroy(config);
+}
+
+/* From a mounted session to its end. */
+static int serve(struct session *s, struct wfs_error *err)
+{
+    int r = pthread_create(&s->control, NULL, control_main, s);
+
+    if (r != 0) {
+        fuse_session_unmount(s->se);
+        return wfs_error_set(err, r, "cannot start a thread: %s", strerror(r));
+    }
+    serve_loop(s);
+    signal_event(s->loop_ended);
+    wfs_skin_wait_idle(s->skin);
+    detach_dead(s);
+    fuse_session_unmount(s->se);
+    return 0;
+}
+
+static int prepare(struct session *s, struct wfs_error *err)
+{
+    sigset_t signals;
+    int r;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before any thread: only the descriptor gets them */
+    s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
+    s->loop_ended = eventfd(0, EFD_CLOEXEC);
+    s->all_done = eventfd(0, EFD_CLOEXEC);
+    if (s->signal_fd < 0 || s->loop_ended < 0 || s->all_done < 0)
+        return wfs_error_set(err, errno, "cannot make event descriptors: %s", strerror(errno));
+    fuse_set_log_func(on_fuse_log);
+    r = open_source(s, err);
+    if (r < 0)
+        return r;
+    if (wfs_skin_new(s->fs, s->request->options, &s->skin) < 0)
+        return wfs_error_set(err, ENOMEM, "out of memory");
+    r = make_fuse_session(s, err);
+    return r < 0 ? r : mount_it(s, err);
+}
+
+int wfs_session_serve(const struct wfs_session_request *request, struct wfs_error *err)
+{
+    struct session s = { .request = request, .signal_fd = -1, .loop_ended = -1, .all_done = -1 };
+    int r = prepare(&s, err);
+    bool served = r == 0;
+
+    if (served)
+        r = serve(&s, err);
+    wfs_skin_free(s.skin);
+    if (s.se)
+        fuse_session_destroy(s.se);
+    wfs_fs_close(s.fs);
+    if (served && r == 0) {
+        signal_event(s.all_done);
+        pthread_join(s.control, NULL);
+    }
+    wfs_close(&s.signal_fd);
+    wfs_close(&s.loop_ended);
+    wfs_close(&s.all_done);
+    return r;
+}
