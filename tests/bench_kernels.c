@@ -11,11 +11,13 @@
 #include "kernels/kernels.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ROW = 4096, TIMED_ROWS = 64, COMPARED = 16384 * 256, ROUNDS = 5 };
 
@@ -59,7 +61,7 @@ static void fill(float *x, size_t n)
         x[i] = gaussian();
         if (row % 16 != 15)
             continue;
-        switch (row / 16 % 10) {
+        switch (row / 16 % 12) {
         case 0: x[i] = 0; break;
         case 1: x[i] = 0.25f; break;
         case 2: x[i] *= 1e-38f; break; /* subnormal */
@@ -69,6 +71,8 @@ static void fill(float *x, size_t n)
         case 6: x[i] = fabsf(x[i]); break;
         case 7: x[i] = (float)((int)(next() % 9) - 4) * 0.5f; break; /* ties */
         case 8: x[i] *= 1e-15f; break;
+        case 9: x[i] = float_of(0xbf800000u + (uint32_t)(next() % (2 + row / 16 / 12 % 6))); break; /* some ulps apart */
+        case 10: x[i] = i % 32 == 0 ? 127 : float_of(0x3effffffu + (uint32_t)(next() % 3)); break; /* halves +-1 ulp */
         default: x[i] = i & 1 ? -0.0f : 0.0f; break;
         }
     }
@@ -103,6 +107,19 @@ static size_t bytes_of(enum wfs_ggml_type type, size_t n)
     return n / wfs_ggml_types[type].block_elems * wfs_ggml_types[type].block_bytes;
 }
 
+static bool ref_accepts(enum wfs_ggml_type type, const uint8_t *blocks, size_t size)
+{
+    int out = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+    bool ok;
+
+    dup2(null, STDERR_FILENO); /* it reports what it refuses */
+    ok = ref.validate((int)type, blocks, size);
+    dup2(out, STDERR_FILENO);
+    close(out);
+    close(null);
+    return ok;
+}
+
 static void compare(const struct wfs_kernels *k, enum wfs_ggml_type type, const float *x, uint8_t *ours,
                     const uint8_t *theirs)
 {
@@ -120,9 +137,9 @@ static void compare(const struct wfs_kernels *k, enum wfs_ggml_type type, const 
         die(info->name, text);
     }
     bad = k->validate[type](theirs, n_blocks);
-    if ((bad == n_blocks) != ref.validate((int)type, theirs, size))
+    if ((bad == n_blocks) != ref_accepts(type, theirs, size))
         die(info->name, "validation differs from the reference's");
-    if (bad < n_blocks && !ref.validate((int)type, theirs, bad * info->block_bytes))
+    if (bad < n_blocks && !ref_accepts(type, theirs, bad * info->block_bytes))
         die(info->name, "a bad block before the first one found");
 }
 

@@ -73,6 +73,7 @@ static const char *const patterns[] = {
     "normal", "zero", "constant", "halves", "powers", "zeros of both signs", "subnormal", "huge", "outliers",
     "alternating", "any finite", "any bits", "some NaN", "some Inf", "as bf16", "scale per sub-block", "near 1e-15",
     "small range on an offset", "integers", "sparse", "one sign", "NaN first", "squares overflow", "all NaN",
+    "a few ulps apart", "halves of Q8_0",
 };
 enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
 
@@ -104,6 +105,8 @@ static float a_value(int pattern, size_t i, uint64_t salt)
     case 20: return salt & 1 ? abs_of(v) : -abs_of(v);
     case 21: return i % 16 == 0 && r % 8 == 0 ? float_of(0xff800001u | (uint32_t)(r >> 32)) : v;
     case 22: return v * 0x1p70f;
+    case 24: return ulps(-1.0f, (int)(r % (2 + salt % 6)));
+    case 25: return i % 32 == 0 ? 127 : sign * ulps((float)(r % 4) + 0.5f, (int)(r >> 20) % 3 - 1); /* the scale is 1 */
     case 23: return float_of(0x7f800001u | (uint32_t)r);
     default: return v;
     }
