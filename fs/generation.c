@@ -278,8 +278,6 @@ void wfs_generation_prepare(struct wfs_generation *g)
             n->view->prepare(g, n);
     }
     settle_status(g);
-    log_withheld(g);
-    malloc_trim(0); /* a large tokenizer was here */
     pthread_mutex_lock(&g->lock);
     g->settled = true;
     waiters = WFS_STEAL(g->waiters);
@@ -292,6 +290,9 @@ void wfs_generation_prepare(struct wfs_generation *g)
         w->done(w->ctx);
         free(w);
     }
+    /* Nobody waits any more. */
+    log_withheld(g);
+    malloc_trim(0); /* a large tokenizer was here */
 }
 
 static bool is_settled(struct wfs_generation *g)
