@@ -71,8 +71,8 @@ static void fill(float *x, size_t n)
         case 6: x[i] = fabsf(x[i]); break;
         case 7: x[i] = (float)((int)(next() % 9) - 4) * 0.5f; break; /* ties */
         case 8: x[i] *= 1e-15f; break;
-        case 9: x[i] = float_of(0xbf800000u + (uint32_t)(next() % (2 + row / 16 / 12 % 6))); break; /* some ulps apart */
-        case 10: x[i] = i % 32 == 0 ? 127 : float_of(0x3effffffu + (uint32_t)(next() % 3)); break; /* halves +-1 ulp */
+        case 9: x[i] = float_of(0xbf800000u + (uint32_t)(next() % (2 + row % 7))); break; /* some ulps apart */
+        case 10: x[i] = i % 32 == 0 ? 127 : float_of(0x3effffffu + (uint32_t)(next() % 3)); break; /* 0.5 +-1 ulp */
         default: x[i] = i & 1 ? -0.0f : 0.0f; break;
         }
     }

@@ -3,8 +3,8 @@
  * C version's operations in its order (no reduction crosses lanes), so the bytes are equal.
  *
  * Left to plain C, superblock by superblock: NaN in the input (whose payload would count), and values for which a
- * level before clamping may lie beyond +-2^22, where ggml's rounding wraps. The latter is for the proof's sake: it takes
- * an infinite slope (a range below 4e-38), and no input was found where the bytes would differ.
+ * level before clamping may lie beyond +-2^22, where ggml's rounding wraps. The latter is for the proof's sake: it
+ * takes an infinite slope (a range below 4e-38), and no input was found where the bytes would differ.
  */
 #include "q4_k.h"
 #include "slots.h"

@@ -12,8 +12,8 @@ Lines: "encode TYPE KIND HEX" and "decode DTYPE all HEX" (all bytes), "digest WH
 "validate TYPE OFFSET XXH3_64" (of 65536 bytes, 1 where the type's block with that 16-bit pattern at OFFSET is refused).
 
 Inputs: random numbers are splitmix64 from the seed 1000 + index of the kind; a value "v" is the sum of a number's four
-16-bit parts minus 131070, so near normal with deviation 37837, and exact in a float. The kinds are listed twice: here and
-in the test.
+16-bit parts minus 131070, so near normal with deviation 37837, and exact in a float. The kinds are listed twice, in
+kind() and in the test.
 """
 import ctypes
 import os
