@@ -78,19 +78,38 @@ int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs
     return 0;
 }
 
-void wfs_object_done(struct wfs_object *o, struct wfs_engine *e)
+/* What is in flight goes on without the object, but tells nobody. */
+static struct object_state *detach(struct wfs_object *o)
 {
     struct object_state *s = o->private_;
 
     if (!s)
-        return;
+        return NULL;
     pthread_mutex_lock(&s->lock);
     s->object = NULL;
     pthread_mutex_unlock(&s->lock);
     o->private_ = NULL;
+    return s;
+}
+
+void wfs_object_done(struct wfs_object *o, struct wfs_engine *e)
+{
+    struct object_state *s = detach(o);
+
+    if (!s)
+        return;
     wfs_pool_cancel(e->pool, o->id);
     wfs_cache_drop(e->cache, o->id);
     wfs_object_state_unref(s);
+}
+
+void wfs_object_park(struct wfs_object *o, struct wfs_engine *e)
+{
+    struct object_state *s = detach(o);
+
+    (void)e;
+    if (s)
+        wfs_object_state_unref(s);
 }
 
 void wfs_engine_tell(struct wfs_engine *e, struct object_state *s, int64_t cause, struct wfs_error *err)

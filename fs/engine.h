@@ -54,6 +54,12 @@ int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs
 /* After every read of it is done. Drops its tiles and its read-ahead; never waits, may be called from any thread. */
 void wfs_object_done(struct wfs_object *o, struct wfs_engine *e);
 
+/*
+ * The same, but its tiles stay: for an object that may come back over an equal layout. Give the new one the old id, right after
+ * wfs_object_init, and it finds them.
+ */
+void wfs_object_park(struct wfs_object *o, struct wfs_engine *e);
+
 struct wfs_read { /* owned by the caller from wfs_engine_read until wfs_engine_read_done */
     struct wfs_object *object;
     uint64_t offset;

@@ -81,10 +81,19 @@ void wfs_generation_wait(struct wfs_generation *g); /* [waits] until everything 
 void wfs_node_stat(const struct wfs_node *n, struct stat *ret);
 
 /*
- * A file's object for the engine: made on first use (the layout is laid out then), lives with the generation. WFS_NODE_STATUS has none.
- * [waits] for the first use of a large layout only: call on a worker from FUSE.
+ * A file's object for the engine, pinned until wfs_node_object_put: made when it is not there (the layout is laid out then). WFS_NODE_STATUS
+ * has none. [waits] for the making of a large layout only: call on a worker from FUSE.
  */
 int wfs_node_object(const struct wfs_node *n, struct wfs_object **ret, struct wfs_error *err);
+
+/* The same when it is there already, pinned; NULL when wfs_node_object would have to make it. Never waits. */
+struct wfs_object *wfs_node_object_get(const struct wfs_node *n);
+
+/*
+ * Unpins, once per successful call of the above and after every read of it is done. Small objects that nobody uses are let go, all but the
+ * last few; an object that is never unpinned goes with its generation.
+ */
+void wfs_node_object_put(const struct wfs_node *n);
 
 /* For WFS_NODE_STATUS: a snapshot of status.json, padded with spaces to the size that wfs_node_stat says. The caller frees. */
 int wfs_fs_status_file(struct wfs_fs *fs, const struct wfs_node *n, uint8_t **ret, size_t *ret_len);

@@ -4,7 +4,6 @@
 #include "json.h"
 #include "view.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -71,17 +70,7 @@ static int build_tree(struct wfs_generation *g, struct wfs_error *err)
 
 static void free_generation(struct wfs_generation *g)
 {
-    struct wfs_engine *engine = wfs_fs_engine(g->fs);
-
-    for (size_t i = 0; i < g->tree.n_nodes; i++) {
-        struct wfs_view_object *o = g->tree.nodes[i].kind == WFS_NODE_FILE ? g->tree.nodes[i].object : NULL;
-
-        if (!o)
-            continue;
-        wfs_object_done(&o->object, engine);
-        wfs_layout_done(&o->layout);
-        free(o);
-    }
+    wfs_generation_free_objects(g);
     wfs_tree_done(&g->tree);
     wfs_gguf_free(g->gguf);
     if (g->npy_names.model)
@@ -358,68 +347,6 @@ void wfs_generation_wait(struct wfs_generation *g)
 }
 
 /* --- what is in it --- */
-
-static int new_object(const struct wfs_node *n, struct wfs_view_object **ret, struct wfs_error *err)
-{
-    struct wfs_generation *g = n->generation;
-    struct wfs_view_object *o = calloc(1, sizeof *o);
-    struct wfs_source_file **files = g->model_files;
-    size_t n_files = g->model->n_files;
-    int r;
-
-    if (!o)
-        return wfs_error_set(err, ENOMEM, "%s: out of memory", n->path);
-    r = n->view->layout(n, &o->layout, err);
-    if (r < 0) {
-        free(o);
-        return r;
-    }
-    assert(o->layout.size == n->size);
-    if (n->view->is_file) {
-        o->file = &g->source->files[n->arg];
-        files = &o->file;
-        n_files = 1;
-    }
-    r = wfs_object_init(&o->object, wfs_fs_engine(g->fs), &o->layout, g->source, files, n_files, n->path);
-    if (r < 0) {
-        wfs_layout_done(&o->layout);
-        free(o);
-        return wfs_error_set(err, -r, "%s: %s", n->path, strerror(-r));
-    }
-    *ret = o;
-    return 0;
-}
-
-int wfs_node_object(const struct wfs_node *node, struct wfs_object **ret, struct wfs_error *err)
-{
-    struct wfs_node *n = (struct wfs_node *)node; /* the object is the one thing of a node that comes late */
-    struct wfs_generation *g = n->generation;
-    struct wfs_view_object *mine = NULL, *winner;
-    int r;
-
-    if (n->kind != WFS_NODE_FILE || n->state != WFS_STATE_READY)
-        return wfs_error_set(err, ENOENT, "%s: %s", n->path, n->kind == WFS_NODE_DIR ? "a folder" : "nothing to read");
-    pthread_mutex_lock(&g->lock);
-    winner = n->object;
-    pthread_mutex_unlock(&g->lock);
-    if (!winner) {
-        r = new_object(n, &mine, err);
-        if (r < 0)
-            return r;
-        pthread_mutex_lock(&g->lock);
-        if (!n->object)
-            n->object = WFS_STEAL(mine);
-        winner = n->object;
-        pthread_mutex_unlock(&g->lock);
-    }
-    if (mine) { /* another thread was first */
-        wfs_object_done(&mine->object, wfs_fs_engine(g->fs));
-        wfs_layout_done(&mine->layout);
-        free(mine);
-    }
-    *ret = &winner->object;
-    return 0;
-}
 
 int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info), void *ctx)
 {

@@ -28,11 +28,21 @@ struct wfs_waiter {
     void *ctx;
 };
 
-/* What a view reads: made on first use, kept until the generation goes. */
+/* What a view reads: made on first use. */
 struct wfs_view_object {
     struct wfs_object object;
     struct wfs_layout layout;
     struct wfs_source_file *file; /* of a plain file: what object.files points to */
+    struct wfs_node *node;
+    /* protected by the generation's lock */
+    unsigned pins;
+    struct wfs_view_object *prev, *next; /* among the idle ones, while pins is 0 and it is small */
+};
+
+/* Small objects that nobody uses, the one unused for longest first. */
+struct wfs_idle_objects {
+    struct wfs_view_object *first, *last;
+    size_t count;
 };
 
 struct wfs_generation {
@@ -51,10 +61,11 @@ struct wfs_generation {
     struct timespec mtime_weights, mtime_all; /* the newest of the model's files / of all files */
     uint64_t n_parameters;
 
-    pthread_mutex_t lock; /* innermost but for the engine's; protects what follows, and objects of nodes */
+    pthread_mutex_t lock; /* innermost but for the engine's; protects what follows, and nodes' objects */
     pthread_cond_t settled_cond;
     bool settled;              /* every node's state is final; written once */
     struct wfs_waiter *waiters;
+    struct wfs_idle_objects idle;
     struct wfs_gguf *gguf;     /* set before settled, then immutable */
     char *gguf_reason;         /* why no GGUF view is offered; set before settled */
     char *architecture;        /* set before settled */
@@ -70,6 +81,9 @@ void wfs_generation_prepare(struct wfs_generation *g);
 
 /* Reads the model: selection, shards, model. The first part of wfs_generation_new. */
 int wfs_generation_load_model(struct wfs_generation *g, struct wfs_error *err);
+
+/* Frees every object of the generation's nodes (objects.c). */
+void wfs_generation_free_objects(struct wfs_generation *g);
 
 /* Notes something withheld that has no node. 0 or -ENOMEM. */
 int wfs_generation_withhold(struct wfs_generation *g, const char *path, const char *kind, const char *reason);

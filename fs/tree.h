@@ -23,7 +23,10 @@ struct wfs_node {
         struct { /* of a folder, after wfs_tree_finish */
             uint32_t first, count; /* of its listed children, in the tree's order */
         } children;
-        struct wfs_view_object *object; /* of a file; NULL until first used; protected by the generation's lock */
+        struct { /* of a file; protected by the generation's lock */
+            struct wfs_view_object *object; /* NULL when not in use */
+            uint64_t object_id;             /* of the engine's object when there was one: its tiles may still be there; 0 = never */
+        };
     };
     uint32_t name_at; /* where the name starts in path */
     uint32_t parent;  /* index of the folder */

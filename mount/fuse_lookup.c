@@ -83,7 +83,7 @@ static void reply_open(struct wfs_request *r)
     wfs_request_end(r);
 }
 
-/* On a worker: lays a view out on its first open. */
+/* On a worker: lays a view out. */
 static void make_object(struct wfs_job *job, void *scratch)
 {
     struct wfs_request *r = wfs_request_of_job(job);
@@ -95,7 +95,6 @@ static void make_object(struct wfs_job *job, void *scratch)
         wfs_request_fail(r, status == -ENOMEM || status == -EMFILE || status == -ENFILE ? -status : EIO);
         return;
     }
-    wfs_nodeids_set_object(r->skin->ids, r->ino, h->object);
     reply_open(r);
 }
 
@@ -130,7 +129,7 @@ static void continue_open(struct wfs_request *r)
         wfs_request_fail(r, ENOMEM);
         return;
     }
-    r->handle->object = r->id.object;
+    r->handle->object = wfs_node_object_get(r->id.node);
     kind = wfs_node_kind(r->id.node);
     if (kind == WFS_NODE_STATUS)
         take_snapshot(r);

@@ -142,6 +142,8 @@ void wfs_handle_unref(struct wfs_handle *h)
 {
     if (!h || atomic_fetch_sub(&h->n_refs, 1) > 1)
         return;
+    if (h->object)
+        wfs_node_object_put(h->node);
     wfs_generation_unref(h->generation);
     free(h->snapshot);
     free(h);

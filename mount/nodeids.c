@@ -17,7 +17,6 @@ struct slot {
     int32_t next; /* in the hash chain, or in the list of free slots */
     struct wfs_generation *generation; /* file: a reference; folder: NULL */
     const struct wfs_node *node;       /* file */
-    struct wfs_object *object;
     char *path; /* folder, owned */
 };
 
@@ -248,7 +247,6 @@ int wfs_nodeids_get(struct wfs_nodeids *t, struct wfs_fs *fs, uint64_t id, struc
     if (s && s->generation) {
         found.generation = wfs_generation_ref(s->generation);
         found.node = s->node;
-        found.object = s->object;
     } else if (s && strlen(s->path) < sizeof path) {
         strcpy(path, s->path);
     } else {
@@ -267,17 +265,6 @@ int wfs_nodeids_get(struct wfs_nodeids *t, struct wfs_fs *fs, uint64_t id, struc
     }
     *ret = found;
     return 0;
-}
-
-void wfs_nodeids_set_object(struct wfs_nodeids *t, uint64_t id, struct wfs_object *object)
-{
-    struct slot *s;
-
-    pthread_mutex_lock(&t->lock);
-    s = find_id(t, id);
-    if (s && s->generation)
-        s->object = object;
-    pthread_mutex_unlock(&t->lock);
 }
 
 size_t wfs_nodeids_count(struct wfs_nodeids *t)

@@ -19,7 +19,6 @@ struct wfs_nodeids;
 struct wfs_nodeid {
     struct wfs_generation *generation;
     const struct wfs_node *node;
-    struct wfs_object *object; /* of a file that was opened before, else NULL */
 };
 
 int wfs_nodeids_new(struct wfs_nodeids **ret);
@@ -32,9 +31,6 @@ void wfs_nodeids_forget(struct wfs_nodeids *t, uint64_t id, uint64_t n_lookups);
 
 /* 0, or -ESTALE when the id is not known or its folder is not in fs's current generation. */
 int wfs_nodeids_get(struct wfs_nodeids *t, struct wfs_fs *fs, uint64_t id, struct wfs_nodeid *ret);
-
-/* Remembers the engine's object of a file's id; it lives as long as the generation. */
-void wfs_nodeids_set_object(struct wfs_nodeids *t, uint64_t id, struct wfs_object *object);
 
 size_t wfs_nodeids_count(struct wfs_nodeids *t); /* with the root */
 

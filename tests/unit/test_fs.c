@@ -162,8 +162,11 @@ static void assert_bytes(struct wfs_fs *fs, struct wfs_generation *g, const char
         fail_msg("%s", err.msg);
     assert_int_equal(wfs_node_object(n, &again, &err), 0);
     assert_ptr_equal(o, again);
+    assert_ptr_equal(o, wfs_node_object_get(n));
     assert_int_equal(wfs_engine_pread(wfs_fs_engine(fs), o, 0, got, len), 0);
     assert_memory_equal(got, want, len);
+    for (int i = 0; i < 3; i++)
+        wfs_node_object_put(n);
     free(got);
 }
 
@@ -637,6 +640,53 @@ static void generations(void **state)
     assert_contains(logged, "the source has changed: generation 4");
 }
 
+/* More files than are kept open at once, over and over from several threads: each reads its own bytes. */
+static void *read_files(void *arg)
+{
+    struct wfs_fs *fs = arg;
+    struct wfs_generation *g = wfs_fs_generation(fs);
+    unsigned seed = (unsigned)(uintptr_t)&seed;
+
+    for (int i = 0; i < 3000; i++) {
+        char path[100], want[20], got[20] = { 0 };
+        const struct wfs_node *n;
+        struct wfs_object *o;
+        int k = rand_r(&seed) % 600, len = snprintf(want, sizeof want, "file %d", k);
+
+        snprintf(path, sizeof path, "f%03d", k);
+        n = wfs_generation_find(g, path);
+        o = wfs_node_object_get(n);
+        if (!o && wfs_node_object(n, &o, NULL) < 0)
+            abort();
+        if (wfs_engine_pread(wfs_fs_engine(fs), o, 0, got, (size_t)len) < 0 || strcmp(got, want) != 0)
+            abort();
+        wfs_node_object_put(n);
+    }
+    wfs_generation_unref(g);
+    return NULL;
+}
+
+static void objects_come_and_go(void **state)
+{
+    pthread_t threads[4];
+    struct wfs_fs *fs;
+
+    (void)state;
+    for (int i = 0; i < 600; i++) {
+        char name[20], text[20];
+
+        snprintf(name, sizeof name, "f%03d", i);
+        snprintf(text, sizeof text, "file %d", i);
+        put_text(name, text);
+    }
+    fs = open_fs(NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, read_files, fs);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    wfs_fs_close(fs);
+}
+
 static void count_ready(void *ctx)
 {
     count_refresh(ctx, 0);
@@ -710,7 +760,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sharded), TEST(tensors), TEST(single), TEST(index_of_one), TEST(own_single_beside_shards), TEST(broken_shard),
         TEST(absent_shard), TEST(source_wins), TEST(oddly_named), TEST(no_weights), TEST(listing), TEST(listing_errors), TEST(status_file),
-        TEST(generations), TEST(readiness), TEST(single_file_source), TEST(cannot_open),
+        TEST(generations), TEST(objects_come_and_go), TEST(readiness), TEST(single_file_source), TEST(cannot_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
