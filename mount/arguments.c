@@ -45,7 +45,7 @@ void wfs_arguments_help(const struct wfs_command *command, FILE *f)
         fprintf(f, "  %-22s %s\n", left, text ? text + 1 : flag->help);
     }
     if (command->takes_options) {
-        fputs("\nOptions of the mount, the same here (those about users, modes and the log change nothing here):\n", f);
+        fputs("\nOptions of the mount, taken by every command that opens a source:\n", f);
         wfs_options_help(f, "--");
     }
     fprintf(f, "\nExamples:\n%s", command->examples);

@@ -103,8 +103,9 @@ const struct wfs_command wfs_command_export = {
     .positionals = positionals,
     .flags = flags,
     .takes_options = true,
-    .about = "Writes VIEW, any file of the mount, to a file: whole or not at all. What exists is not overwritten unless --force\n"
-             "says so; the source never is. On a terminal a line shows how far it is.",
+    .about = "Writes VIEW, any file of the mount, to a file: whole or not at all. What exists is not\n"
+             "overwritten unless --force says so; the source never is. On a terminal a line shows how\n"
+             "far it is.",
     .examples = "  weightfs export ~/models/Llama-3.2-1B model-q4_k_m.gguf\n"
                 "  weightfs export ~/models/Llama-3.2-1B tensors/model.norm.weight.npy -o norm.npy\n"
                 "  weightfs export ~/models/Llama-3.2-1B model-q8_0.gguf -o - | sha256sum\n",

@@ -117,8 +117,8 @@ const struct wfs_command wfs_command_info = {
     .positionals = positionals,
     .flags = flags,
     .takes_options = true,
-    .about = "Says what the model folder SOURCE holds: architecture, parameters, files of weights, types, and each tensor with\n"
-             "its type and shape.",
+    .about = "Says what the model folder SOURCE holds: architecture, parameters, files of weights, types,\n"
+             "and each tensor with its type and shape.",
     .examples = "  weightfs info ~/models/Llama-3.2-1B\n"
                 "  weightfs info --summary ~/models/Llama-3.2-1B\n",
     .run = run,

@@ -157,7 +157,8 @@ const struct wfs_command wfs_command_ls = {
     .positionals = positionals,
     .flags = flags,
     .takes_options = true,
-    .about = "Lists what a mount of SOURCE would show, with exact sizes, and what it would withhold and why. Mounts nothing.",
+    .about = "Lists what a mount of SOURCE would show, with exact sizes, and what it would withhold and\n"
+             "why. Mounts nothing.",
     .examples = "  weightfs ls ~/models/Llama-3.2-1B\n"
                 "  weightfs ls --json ~/models/Llama-3.2-1B | jq '.views[] | select(.kind == \"gguf\")'\n",
     .run = run,

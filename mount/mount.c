@@ -83,10 +83,11 @@ const struct wfs_command wfs_command_mount = {
     .positionals = positionals,
     .flags = flags,
     .takes_options = true,
-    .about = "Shows the model folder SOURCE at the folder MOUNTPOINT, read-only: its own files, model.safetensors, one .npy\n"
-             "per tensor below tensors/, and GGUF files that are made as they are read. Returns when the mount serves.",
+    .about = "Shows the model folder SOURCE at the folder MOUNTPOINT, read-only: its own files,\n"
+             "model.safetensors, one .npy per tensor below tensors/, and GGUF files that are made as\n"
+             "they are read. Returns when the mount serves.",
     .examples = "  weightfs mount ~/models/Llama-3.2-1B /mnt/llama\n"
-                "  weightfs mount -o cache_size=2G,views=model.safetensors:*.gguf ~/models/Llama-3.2-1B /mnt/llama\n"
+                "  weightfs mount -o cache_size=2G,views=*.gguf ~/models/Llama-3.2-1B /mnt/llama\n"
                 "  weightfs umount /mnt/llama\n"
                 "In /etc/fstab:\n"
                 "  /srv/models/llama  /mnt/llama  weightfs  allow_other,cache_size=2G  0 0\n",

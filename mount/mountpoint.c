@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 void wfs_mount_info_done(struct wfs_mount_info *m)
@@ -183,6 +184,21 @@ static int run_fusermount(const char *path, bool lazy, struct wfs_error *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     return wfs_error_set(err, EBUSY, "%s: fusermount3 could not unmount it", path);
+}
+
+bool wfs_mountpoint_is_dead(const char *path)
+{
+    struct statx stx;
+
+    return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx) < 0 &&
+           (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+int wfs_mountpoint_abort(const char *path)
+{
+    if (umount2(path, UMOUNT_NOFOLLOW | MNT_FORCE | MNT_DETACH) == 0)
+        return 0;
+    return wfs_mountpoint_detach(path, true, NULL);
 }
 
 int wfs_mountpoint_detach(const char *path, bool lazy, struct wfs_error *err)

@@ -27,8 +27,14 @@ int wfs_mountpoint_parse(const char *mountinfo, const char *path, struct wfs_mou
 
 bool wfs_mount_is_weightfs(const struct wfs_mount_info *m);
 
+/* Whether what is mounted there does not answer any more: asked anew, not from the kernel's cache. */
+bool wfs_mountpoint_is_dead(const char *path);
+
 /* Unmounts: by the system call as root, else with fusermount3. 0 or a negative errno: -EBUSY, … */
 int wfs_mountpoint_detach(const char *path, bool lazy, struct wfs_error *err);
+
+/* Unmounts lazily and, as root, ends every open request of the mount. */
+int wfs_mountpoint_abort(const char *path);
 
 /* Full path of fusermount3 in PATH or the usual folders; false when there is none. */
 bool wfs_fusermount_find(char *out, unsigned long size);

@@ -25,7 +25,7 @@ struct row {
 
 static const struct row rows[] = {
     { "views", TEXT, FIELD(fs.views), "LIST",
-      "what is listed: names or globs with ':' between them; \"none\"; other views open by name" },
+      "what is listed, as in tensors:*.gguf, or none; others open by name" },
     { "model_name", TEXT, FIELD(fs.model_name), "NAME", "the converter's --model-name" },
     { "pretokenizer", TEXT, FIELD(fs.pretokenizer), "NAME", "forces tokenizer.ggml.pre where it is not known" },
     { "cache_size", SIZE, FIELD(fs.cache_size), "SIZE", "memory for converted data (512M when not given; K, M, G, T)" },

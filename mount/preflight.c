@@ -85,14 +85,16 @@ static int check_source(const char *source, struct wfs_error *err)
 }
 
 /* What is mounted at the mountpoint already: a dead weightfs is taken away, a living one is refused. */
-static int check_mounted(const char *path, bool dead, struct wfs_error *err)
+static int check_mounted(const char *path, struct wfs_error *err)
 {
     struct wfs_mount_info mounted;
     int r = wfs_mountpoint_find(path, &mounted);
+    bool dead;
 
     if (r <= 0)
         return 0;
     r = 0;
+    dead = wfs_mountpoint_is_dead(path);
     if (!wfs_mount_is_weightfs(&mounted)) {
         if (dead)
             r = wfs_error_set(err, ENOTCONN, "mountpoint %s: a %s mount there is dead; unmount it first", path, mounted.type);
@@ -112,14 +114,11 @@ static int check_mountpoint(const char *mountpoint, char **ret, struct wfs_error
     WFS_CLEANUP(wfs_free) char *path = NULL;
     struct stat st;
     int r = wfs_mountpoint_resolve(mountpoint, &path, err);
-    bool dead;
 
     if (r < 0)
         return wfs_error_set(err, -r, "mountpoint %s: %s", mountpoint,
                              r == -ENOENT ? "No such file or directory; make the folder first (mkdir)" : strerror(-r));
-    /* Only a dead mount answers so; one that hangs is not weightfs's to find out. */
-    dead = stat(path, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
-    r = check_mounted(path, dead, err);
+    r = check_mounted(path, err);
     if (r < 0)
         return r;
     if (stat(path, &st) < 0)
@@ -136,9 +135,9 @@ int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_o
     int r = check_source(source, err);
 
     if (r == 0)
-        r = check_device(err);
-    if (r == 0)
         r = check_user(options, err);
+    if (r == 0)
+        r = check_device(err);
     return r < 0 ? r : check_mountpoint(mountpoint, ret_mountpoint, err);
 }
 

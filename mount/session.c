@@ -7,6 +7,7 @@
 #include "mountpoint.h"
 #include "preflight.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_log.h>
@@ -62,6 +63,7 @@ static void on_fs_log(void *ctx, int level, const char *line)
 
 /* --- ending --- */
 
+/* Takes the mount away from its folder, if it is still this one that is there, and ends its open requests. */
 static void detach_own(const struct session *s)
 {
     struct wfs_mount_info mounted;
@@ -69,7 +71,7 @@ static void detach_own(const struct session *s)
     if (wfs_mountpoint_find(s->request->mountpoint, &mounted) != 1)
         return;
     if (mounted.major == 0 && mounted.minor == s->minor)
-        wfs_mountpoint_detach(s->request->mountpoint, true, NULL);
+        wfs_mountpoint_abort(s->request->mountpoint);
     wfs_mount_info_done(&mounted);
 }
 
@@ -79,13 +81,11 @@ static void detach_own(const struct session *s)
  */
 static void detach_dead(const struct session *s)
 {
-    struct stat st;
-
-    if (stat(s->request->mountpoint, &st) < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
+    if (wfs_mountpoint_is_dead(s->request->mountpoint))
         detach_own(s);
 }
 
-/* Takes the serving mount away from its folder and cuts every open request: blocked readers get ENOTCONN at once. */
+/* Cuts every open request, so that blocked readers get an error at once. A user who is not root needs fusectl for it. */
 static void end_mount(const struct session *s)
 {
     char path[64];
@@ -100,6 +100,25 @@ static void end_mount(const struct session *s)
         close(fd);
     }
     fuse_session_exit(s->se);
+}
+
+/*
+ * Closes every descriptor of /dev/fuse, and so ends every open request: the last resort, also of a user who is not root. A
+ * thread that hangs in a call on the source may keep the process for long, and all descriptors with it.
+ */
+static void cut_connection(void)
+{
+    struct dirent *entry;
+    DIR *dir = opendir("/proc/self/fd");
+
+    while (dir && (entry = readdir(dir))) {
+        char target[32];
+        ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof target - 1);
+
+        target[n > 0 ? n : 0] = 0;
+        if (strcmp(target, "/dev/fuse") == 0)
+            close(atoi(entry->d_name));
+    }
 }
 
 static void signal_event(int fd)
@@ -157,6 +176,7 @@ static void *control_main(void *arg)
         end_mount(s);
     if (poll(&done, 1, end_now ? END_BY_SIGNAL_MS : END_BY_UNMOUNT_MS) <= 0) {
         wfs_log(WFS_LOG_WARNING, "%s: work was still under way at the end", s->request->mountpoint);
+        cut_connection();
         _exit(0);
     }
     return NULL;

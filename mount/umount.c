@@ -80,8 +80,8 @@ const struct wfs_command wfs_command_umount = {
     .summary = "end a mount, also a dead one",
     .positionals = positionals,
     .flags = flags,
-    .about = "Ends the weightfs mount at MOUNTPOINT and waits for its process to end. Works on a mount whose process died.\n"
-             "One that is in use stays, and who uses it is said.",
+    .about = "Ends the weightfs mount at MOUNTPOINT and waits for its process to end. Works on a mount\n"
+             "whose process died. One that is in use stays, and who uses it is said.",
     .examples = "  weightfs umount /mnt/llama\n"
                 "  weightfs umount -l /mnt/llama      also when it is in use\n",
     .run = run,

@@ -168,8 +168,8 @@ const struct wfs_command wfs_command_verify = {
     .summary = "compare a file with the view it should be equal to",
     .positionals = positionals,
     .takes_options = true,
-    .about = "Compares FILE, byte for byte, with VIEW of the model folder SOURCE. When they differ, says at which offset first\n"
-             "and in which tensor, and exits with 1.",
+    .about = "Compares FILE, byte for byte, with VIEW of the model folder SOURCE. When they differ, says\n"
+             "at which offset first and in which tensor, and exits with 1.",
     .examples = "  weightfs verify ~/models/Llama-3.2-1B model-q4_k_m.gguf ~/old/llama-3.2-1b-q4_k_m.gguf\n",
     .run = run,
 };
