@@ -145,28 +145,36 @@ static bool escape(struct translation *t, bool in_class)
     }
 }
 
+/* A class; one within another adds its members, so its brackets can go. */
 static bool character_class(struct translation *t)
 {
+    unsigned depth = 1;
+
     copy(t, 1);
     if (*t->at == '^')
         copy(t, 1);
-    if (*t->at == ']')
-        return refuse(t, "a character class that starts with ']'");
-    while (*t->at != ']') {
+    while (depth) {
+        if (*t->at == ']' && (t->at[-1] == '[' || (t->at[-1] == '^' && t->at[-2] == '[')))
+            return refuse(t, "a character class that starts with ']'");
         if (*t->at == 0)
             return refuse(t, "a character class without its end");
-        if (*t->at == '[')
-            return refuse(t, "a character class within another");
+        if (*t->at == '[' && (t->at[1] == '^' || t->at[1] == ':'))
+            return refuse(t, "a negated or named character class within another");
         if (t->at[0] == '&' && t->at[1] == '&')
             return refuse(t, "an intersection of character classes");
         if (*t->at == '\\') {
             if (!escape(t, true))
                 return false;
+        } else if (*t->at == '[') {
+            depth++;
+            t->at++;
+        } else if (*t->at == ']') {
+            depth--;
+            replace(t, 1, depth ? "" : "]");
         } else {
             copy(t, 1);
         }
     }
-    copy(t, 1);
     return true;
 }
 

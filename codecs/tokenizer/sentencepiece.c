@@ -200,7 +200,8 @@ static int check_pieces(const struct wfs_buf *pieces, bool byte_fallback, struct
         if (r < 0)
             return r;
     }
-    if (!c.unk)
+    /* With bytes to fall back on, nothing is unknown. */
+    if (!c.unk && !byte_fallback)
         return wfs_error_set(err, EINVAL, "tokenizer.model: no piece is the unknown one");
     for (int b = 0; byte_fallback && b < N_BYTES; b++) {
         if (!c.bytes[b])

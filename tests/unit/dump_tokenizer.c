@@ -39,57 +39,61 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* Once through; 0, or 1 with the message on standard error. */
+static int dump(const struct wfs_tokenizer_request *request, FILE *out)
+{
+    struct wfs_buf bytes = WFS_BUF_INIT;
+    struct wfs_kv_list kv;
+    struct wfs_error err = { 0, "" };
+    uint64_t n_tokens = 0;
+    int r;
+
+    wfs_kv_init(&kv);
+    r = wfs_tokenizer_write(request, &kv, &n_tokens, &err);
+    if (r == 0)
+        r = wfs_kv_serialise(&kv, &bytes);
+    if (r == 0 && out)
+        fwrite(bytes.data, 1, bytes.len, out);
+    if (r < 0)
+        fprintf(stderr, "%d %s\n", r, err.msg);
+    wfs_kv_done(&kv);
+    wfs_buf_done(&bytes);
+    return r < 0;
+}
+
 int main(int argc, char **argv)
 {
     struct wfs_folder folder = { .read = read_file };
     struct wfs_tokenizer_request request = { .folder = &folder, .vocab_size = -1 };
-    const char *names[1000];
-    size_t n = 0;
-    struct dirent *entry;
-    DIR *dir;
+    bool timed = argc > 5;
+    struct dirent **entries;
+    const char **names;
     double best = 1e9;
+    int n, r = 0;
 
-    if (argc < 4 || !(dir = opendir(argv[1])))
+    if (argc < 4 || (n = scandir(argv[1], &entries, NULL, alphasort)) < 0)
         return 2;
-    while ((entry = readdir(dir)) && n < 1000)
-        names[n++] = entry->d_name[0] == '.' ? "." : strdup(entry->d_name);
+    names = calloc((size_t)n + 1, sizeof *names);
+    for (int i = 0; names && i < n; i++)
+        names[i] = entries[i]->d_name;
     folder.ctx = argv[1];
     folder.path = argv[1];
     folder.names = names;
-    folder.n_names = n;
+    folder.n_names = names ? (size_t)n : 0;
     request.method = strcmp(argv[2], "qwen2") == 0 ? WFS_VOCAB_QWEN2 : WFS_VOCAB_LLAMA;
     request.vocab_size = atoll(argv[3]);
     request.force_pre = argc > 4 && *argv[4] ? argv[4] : NULL;
-    for (int run = 0; run < (argc > 5 ? 5 : 1); run++) {
-        struct wfs_buf out = WFS_BUF_INIT;
-        struct wfs_kv_list kv;
-        struct wfs_error err = { 0, "" };
-        uint64_t n_tokens = 0;
+    for (int run = 0; run < (timed ? 5 : 1) && r == 0; run++) {
         double start = now_ms();
-        int r;
 
-        wfs_kv_init(&kv);
-        r = wfs_tokenizer_write(&request, &kv, &n_tokens, &err);
+        r = dump(&request, timed ? NULL : stdout);
         best = now_ms() - start < best ? now_ms() - start : best;
-        if (r == 0)
-            r = wfs_kv_serialise(&kv, &out);
-        wfs_kv_done(&kv);
-        if (r < 0) {
-            fprintf(stderr, "%d %s\n", r, err.msg);
-            wfs_buf_done(&out);
-            closedir(dir);
-            return 1;
-        }
-        if (argc <= 5)
-            fwrite(out.data, 1, out.len, stdout);
-        wfs_buf_done(&out);
     }
-    if (argc > 5)
+    if (timed)
         printf("%.1f\n", best);
-    closedir(dir);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(names[i], ".") != 0)
-            free((void *)names[i]);
-    }
-    return 0;
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    free(entries);
+    free(names);
+    return r;
 }
