@@ -362,6 +362,10 @@ void wfs_cache_drop(struct wfs_cache *c, uint64_t object)
             wfs_evict_remove(c, b);
             if (b->packing)
                 continue; /* freed by who packs it */
+            if (b->state == BLOCK_PACKED) {
+                c->packed_bytes -= b->packed_size;
+                c->packed_from_bytes -= b->size;
+            }
             b->chain = gone;
             gone = b;
         }

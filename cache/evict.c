@@ -201,7 +201,8 @@ static struct wfs_block *end_packing(struct wfs_cache *c, struct wfs_block *b, u
     return NULL;
 }
 
-void wfs_cache_tend(struct wfs_cache *c)
+/* Packs one block. False: there is no need, or nothing to pack. */
+static bool pack_one(struct wfs_cache *c)
 {
     struct wfs_block *b, *gone;
     uint8_t *packed, *data = NULL;
@@ -209,13 +210,11 @@ void wfs_cache_tend(struct wfs_cache *c)
     uint64_t size;
     bool shuffled = false;
 
-    if (!c->compress)
-        return;
     pthread_mutex_lock(&c->lock);
     b = wfs_evict_charged(c) > c->limit / 8 * 7 ? choose_to_pack(c) : NULL;
     if (!b) {
         pthread_mutex_unlock(&c->lock);
-        return;
+        return false;
     }
     list_remove(c, b); /* it stays charged as idle, and readable */
     b->packing = true;
@@ -232,5 +231,16 @@ void wfs_cache_tend(struct wfs_cache *c)
     wfs_buffers_put(&c->buffers, data, size);
     if (gone)
         wfs_block_free(c, gone);
-    wfs_room_admit(c);
+    return true;
+}
+
+void wfs_cache_tend(struct wfs_cache *c)
+{
+    int n = 0;
+
+    /* Packed blocks shrink to half, so two make room for one that is filled; some more to catch up. */
+    while (c->compress && n < 4 && pack_one(c))
+        n++;
+    if (n > 0)
+        wfs_room_admit(c);
 }
