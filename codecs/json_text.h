@@ -5,8 +5,9 @@
 #include "base/buf.h"
 
 /*
- * Appends a JSON string, quotes included, in serde_json's form: only '"', '\\' and control bytes are escaped, the short way where
- * there is one, else \u00xx. C0 80 (see json.h) becomes \u0000; any other byte that is not valid UTF-8 becomes U+FFFD.
+ * Appends a JSON string, quotes included, in serde_json's form: only '"', '\\' and control bytes are escaped, the short
+ * way where there is one, else \u00xx. C0 80 (see json.h) becomes \u0000; any other byte that is not valid UTF-8
+ * becomes U+FFFD.
  */
 void wfs_json_put_string(struct wfs_buf *b, const char *text, size_t len);
 

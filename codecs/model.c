@@ -163,7 +163,8 @@ static bool is_chosen(struct build *b, const struct wfs_tensor *t, const char *f
     chosen = b->index->files[b->index->entries[at].file];
     if (strcmp(chosen, file) == 0)
         return true;
-    say(&b->problem_gguf, "tensor \"%.160s\" is in %s, but the index puts it into %s: the converter takes whichever comes last",
+    say(&b->problem_gguf,
+        "tensor \"%.160s\" is in %s, but the index puts it into %s: the converter takes whichever comes last",
         t->name, file, chosen);
     say(&b->note, "tensor \"%.160s\" in %s is left out: the index puts it into %s", t->name, file, chosen);
     return false;
@@ -187,7 +188,8 @@ static int add_tensors(struct build *b, uint32_t file, struct wfs_shard *shard)
         t->file = file;
         m->tensors[m->n_tensors] = *t;
         if (r == 0) {
-            say(&b->problem, "tensor \"%.160s\" is both in %s and in %s", t->name, m->files[m->tensors[other].file].name,
+            say(&b->problem, "tensor \"%.160s\" is both in %s and in %s", t->name,
+                m->files[m->tensors[other].file].name,
                 m->files[file].name);
             b->ambiguous[other] = b->ambiguous[m->n_tensors] = true;
         }

@@ -47,17 +47,17 @@ struct wfs_shard;     /* containers/container.h */
 struct wfs_model_part {
     uint64_t size;           /* of the file, bytes; 0 when it could not be opened */
     struct wfs_shard *shard; /* what it holds; NULL with a problem */
-    const char *problem;     /* NULL, or why it cannot be used, without the file's name in front (struct wfs_error's msg) */
+    const char *problem;     /* NULL, or why it cannot be used, without the file's name in front */
 };
 
 /*
- * Builds a model from the files of a selection: parts[i] is selection->files[i]. Takes what the shards own (they are empty
- * afterwards, also on failure). index is the one the selection was made with, or NULL. Rules:
- * - the index decides which file's copy of a tensor counts; other copies are left out, and the converter, which would take the last
- *   one, is not followed (problem_gguf);
+ * Builds a model from the files of a selection: parts[i] is selection->files[i]. Takes what the shards own (they are
+ * empty afterwards, also on failure). index is the one the selection was made with, or NULL. Rules:
+ * - the index decides which file's copy of a tensor counts; other copies are left out, and the converter, which would
+ *   take the last one, is not followed (problem_gguf);
  * - a tensor that the index lacks is left out, and the converter refuses it (problem_gguf);
- * - a tensor that the index names and no file holds, a broken file, and, without an index, a tensor in two files (none counts) are
- *   problems of the whole model; what is left can still be read tensor by tensor.
+ * - a tensor that the index names and no file holds, a broken file, and, without an index, a tensor in two files (none
+ *   counts) are problems of the whole model; what is left can still be read tensor by tensor.
  * 0; -ENOMEM; -E2BIG for more than WFS_MAX_TENSORS tensors.
  */
 int wfs_model_build(const struct wfs_selection *selection, struct wfs_model_part *parts, const struct wfs_index *index,

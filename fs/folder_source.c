@@ -40,7 +40,8 @@ int wfs_folder_source_init(struct wfs_folder_source *f, struct wfs_source *sourc
             f->names[n++] = source->dirs[i].path;
     }
     qsort(f->names, n, sizeof *f->names, compare_names);
-    f->folder = (struct wfs_folder){ .ctx = f, .read = read_file, .names = f->names, .n_names = n, .path = source->path };
+    f->folder = (struct wfs_folder){ .ctx = f, .read = read_file, .names = f->names, .n_names = n,
+                                     .path = source->path };
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /*
- * The virtual filesystem without FUSE: a source folder as a tree of files, each a view of one generation of it. The mount and the commands
- * (ls, export, verify …) are two skins of this.
+ * The virtual filesystem without FUSE: a source folder as a tree of files, each a view of one generation of it. The
+ * mount and the commands (ls, export, verify …) are two skins of this.
  *
- * Threads: everything here may be called from any thread. Functions marked [waits] may block on the source or on the preparation
- * of GGUF views and are for commands, never for request threads; the others answer at once.
+ * Threads: everything here may be called from any thread. Functions marked [waits] may block on the source or on the
+ * preparation of GGUF views and are for commands, never for request threads; the others answer at once.
  */
 #ifndef WFS_FS_FS_H
 #define WFS_FS_FS_H
@@ -18,21 +18,25 @@
 
 /* Options that change what is shown or how it is made. The command line and -o fill them through mount/options. */
 struct wfs_fs_options {
-    const char *views;        /* LIST of what is listed, NULL = all: comma- or colon-separated names/globs ("model.safetensors:tensors:*.gguf", "none") */
+    /* What is listed, NULL = all: names and globs ("model.safetensors:tensors:*.gguf", "none"), by comma or colon. */
+    const char *views;
     const char *model_name;   /* the converter's --model-name */
     const char *pretokenizer; /* force tokenizer.ggml.pre */
     uint64_t cache_size;      /* bytes; default 512 MiB */
     unsigned workers;         /* 0 = default */
     bool no_io_uring;
-    void (*on_log)(void *ctx, int level, const char *line); /* once per cause: withheld views, data errors, new generations; may be NULL */
+    /* Once per cause: withheld views, data errors, new generations; may be NULL. */
+    void (*on_log)(void *ctx, int level, const char *line);
     void *log_ctx;
     const struct wfs_io_hooks *hooks; /* tests */
 };
 
 struct wfs_fs;
 
-/* Opens a source folder (or one .safetensors file: its folder with only that file). The tree is there on return; GGUF views are
- * prepared in the background. */
+/*
+ * Opens a source folder (or one .safetensors file: its folder with only that file). The tree is there on return; GGUF
+ * views are prepared in the background.
+ */
 int wfs_fs_open(const char *path, const struct wfs_fs_options *options, struct wfs_fs **ret, struct wfs_error *err);
 void wfs_fs_close(struct wfs_fs *fs);
 struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs);
@@ -46,9 +50,9 @@ void wfs_generation_unref(struct wfs_generation *g);
 uint64_t wfs_generation_number(const struct wfs_generation *g); /* 1, 2, … */
 
 /*
- * Looks (on a worker) whether the source is still what the current generation shows and starts a new one when not; then calls done on a worker. At most one
- * look per 200 ms: a call within that time of the last look is answered at once, from this thread. done's result: 0, or a negative errno when the
- * source cannot be seen at all.
+ * Looks (on a worker) whether the source is still what the current generation shows and starts a new one when not; then
+ * calls done on a worker. At most one look per 200 ms: a call within that time of the last look is answered at once,
+ * from this thread. done's result: 0, or a negative errno when the source cannot be seen at all.
  */
 void wfs_fs_refresh(struct wfs_fs *fs, void (*done)(void *ctx, int result), void *ctx);
 bool wfs_generation_is_current(struct wfs_fs *fs, const struct wfs_generation *g);
@@ -58,31 +62,43 @@ enum wfs_node_kind { WFS_NODE_DIR, WFS_NODE_FILE, WFS_NODE_STATUS };
 struct wfs_node; /* a folder or a file of a generation */
 
 const struct wfs_node *wfs_generation_root(const struct wfs_generation *g);
-const struct wfs_node *wfs_generation_find(const struct wfs_generation *g, const char *path); /* "tensors/x.npy", "" = root; NULL. Finds unlisted views too. */
-const struct wfs_node *wfs_node_lookup(const struct wfs_node *dir, const char *name);         /* the same one level down */
-const struct wfs_node *wfs_node_child(const struct wfs_node *dir, size_t index);              /* listed children in a fixed order; NULL behind the last */
+
+/* path: "tensors/x.npy", "" = root. NULL when there is none. Finds unlisted views too. */
+const struct wfs_node *wfs_generation_find(const struct wfs_generation *g, const char *path);
+const struct wfs_node *wfs_node_lookup(const struct wfs_node *dir, const char *name); /* the same one level down */
+
+/* Listed children in a fixed order; NULL behind the last. */
+const struct wfs_node *wfs_node_child(const struct wfs_node *dir, size_t index);
+
 enum wfs_node_kind wfs_node_kind(const struct wfs_node *n);
 const char *wfs_node_name(const struct wfs_node *n);
 const char *wfs_node_path(const struct wfs_node *n); /* relative to the root */
-uint64_t wfs_node_ino(const struct wfs_node *n);     /* a stable hash of the path, the same in every mount; never 0 or 1 but for the root (1) */
+
+/* A stable hash of the path, the same in every mount; never 0 or 1 but for the root (1). */
+uint64_t wfs_node_ino(const struct wfs_node *n);
 
 /*
- * Whether the node's size is known yet: 1 yes; 0 not yet (GGUF views are being prepared); a negative errno: withheld (it must look absent).
- * For a folder (whose attributes are always known): whether that is settled for every child.
+ * Whether the node's size is known yet: 1 yes; 0 not yet (GGUF views are being prepared); a negative errno: withheld
+ * (it must look absent). For a folder (whose attributes are always known): whether that is settled for every child.
  */
 int wfs_node_ready(const struct wfs_node *n);
 
-/* Calls done once ready is not 0 any more (at once when it is that already; else from a worker). For a folder: when all its children are settled. */
+/*
+ * Calls done once ready is not 0 any more (at once when it is that already; else from a worker). For a folder: when all
+ * its children are settled.
+ */
 void wfs_node_when_ready(const struct wfs_node *n, void (*done)(void *ctx), void *ctx);
 void wfs_generation_wait(struct wfs_generation *g); /* [waits] until everything is settled */
 
-/* Attributes of a settled node: st_ino, st_mode (0444/0555), st_nlink, st_size (exact), st_blocks (ceil(size/512)), st_mtim (newest of its
- * sources). uid and gid are the skin's. */
+/*
+ * Attributes of a settled node: st_ino, st_mode (0444/0555), st_nlink, st_size (exact), st_blocks (ceil(size/512)),
+ * st_mtim (newest of its sources). uid and gid are the skin's.
+ */
 void wfs_node_stat(const struct wfs_node *n, struct stat *ret);
 
 /*
- * A file's object for the engine, pinned until wfs_node_object_put: made when it is not there (the layout is laid out then). WFS_NODE_STATUS
- * has none. [waits] for the making of a large layout only: call on a worker from FUSE.
+ * A file's object for the engine, pinned until wfs_node_object_put: made when it is not there (the layout is laid out
+ * then). WFS_NODE_STATUS has none. [waits] for the making of a large layout only: call on a worker from FUSE.
  */
 int wfs_node_object(const struct wfs_node *n, struct wfs_object **ret, struct wfs_error *err);
 
@@ -90,12 +106,15 @@ int wfs_node_object(const struct wfs_node *n, struct wfs_object **ret, struct wf
 struct wfs_object *wfs_node_object_get(const struct wfs_node *n);
 
 /*
- * Unpins, once per successful call of the above and after every read of it is done. Small objects that nobody uses are let go, all but the
- * last few; an object that is never unpinned goes with its generation.
+ * Unpins, once per successful call of the above and after every read of it is done. Small objects that nobody uses are
+ * let go, all but the last few; an object that is never unpinned goes with its generation.
  */
 void wfs_node_object_put(const struct wfs_node *n);
 
-/* For WFS_NODE_STATUS: a snapshot of status.json, padded with spaces to the size that wfs_node_stat says. The caller frees. */
+/*
+ * For WFS_NODE_STATUS: a snapshot of status.json, padded with spaces to the size that wfs_node_stat says. The caller
+ * frees.
+ */
 int wfs_fs_status_file(struct wfs_fs *fs, const struct wfs_node *n, uint8_t **ret, size_t *ret_len);
 
 /* status.json's text (schema: docs/operations.md), what `ls --json` and `stats --json` print. [waits] */
@@ -110,7 +129,8 @@ struct wfs_view_info {
     const char *reason; /* why it is withheld, NULL when it is offered */
 };
 /* Calls fn for each view in the tree's order, withheld ones too, until it returns non-zero. [waits] */
-int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info), void *ctx);
+int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info),
+                             void *ctx);
 
 struct wfs_model_info {
     const char *architecture; /* GGUF's name or config.json's, "" when unknown */

@@ -304,7 +304,7 @@ int wfs_node_ready(const struct wfs_node *n)
 {
     if (n->kind == WFS_NODE_DIR)
         return has_late_children(n) ? is_settled(n->generation) : 1;
-    switch (n->state) {
+    switch (atomic_load(&n->state)) {
     case WFS_STATE_READY:
         return 1;
     case WFS_STATE_WITHHELD:
@@ -348,7 +348,8 @@ void wfs_generation_wait(struct wfs_generation *g)
 
 /* --- what is in it --- */
 
-int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info), void *ctx)
+int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info),
+                             void *ctx)
 {
     int r = 0;
 

@@ -1,4 +1,7 @@
-/* Private to fs: what one generation is made of. Immutable once settled, but for the objects that are made on first use. */
+/*
+ * Private to fs: what one generation is made of. Immutable once settled, but for the objects that are made on first
+ * use.
+ */
 #ifndef WFS_FS_GENERATION_H
 #define WFS_FS_GENERATION_H
 

@@ -59,8 +59,8 @@ int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *
         } else if (can_match(item)) {
             l->patterns[l->n_patterns++] = item;
         } else {
-            wfs_error_set(err, EINVAL, "views: \"%s\" matches no view (try all, none, %s, %s, *.gguf)", item, WFS_SINGLE_NAME,
-                          TENSORS);
+            wfs_error_set(err, EINVAL, "views: \"%s\" matches no view (try all, none, %s, %s, *.gguf)", item,
+                          WFS_SINGLE_NAME, TENSORS);
             wfs_listing_done(l);
             return -EINVAL;
         }

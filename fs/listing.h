@@ -15,7 +15,8 @@ struct wfs_listing {
 };
 
 /*
- * text: patterns separated by ',' or ':', "all", "none", or NULL (all). An item that can match no view is -EINVAL with err naming it.
+ * text: patterns separated by ',' or ':', "all", "none", or NULL (all). An item that can match no view is -EINVAL with
+ * err naming it.
  */
 int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *err);
 void wfs_listing_done(struct wfs_listing *l);

@@ -51,7 +51,7 @@ static int read_shard(struct wfs_source *s, struct wfs_source_file *f, struct wf
     return container->parse(bytes, want, size, ret, err);
 }
 
-/* *ret_index: parsed or left empty. The message of err says why it cannot be used. 1 = usable, 0 = none, negative = not usable. */
+/* 1 and the index; 0 when there is none; a negative errno and, in err, why it cannot be used. */
 static int read_index(struct wfs_source *s, struct wfs_index *ret_index, struct wfs_error *err)
 {
     struct wfs_source_file *f = wfs_source_find(s, WFS_INDEX_NAME);

@@ -1,6 +1,6 @@
 /*
- * The engine's objects of a generation's files. A model can have 100,000 tensors, each a file: objects that nobody uses are let go, all
- * but the last few. Those of large layouts stay, as there are few and their laying out takes a while.
+ * The engine's objects of a generation's files. A model can have 100,000 tensors, each a file: objects that nobody uses
+ * are let go, all but the last few. Those of large layouts stay, as there are few and their laying out takes a while.
  */
 #include "base/cleanup.h"
 #include "generation.h"

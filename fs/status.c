@@ -1,4 +1,4 @@
-/* .weightfs/status.json: what is offered, what is withheld and why, counters. The schema is documented in docs/operations.md. */
+/* .weightfs/status.json: what is offered, what is withheld and why, counters. Schema: docs/operations.md. */
 #include "generation.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -113,12 +113,13 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
 
     wfs_engine_stats(wfs_fs_engine(g->fs), &s);
     wfs_buf_printf(b, " \"cache\": {\"limit\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"peak_bytes\": %" PRIu64
-                      ", \"lz4_bytes\": %" PRIu64 ", \"hits\": %" PRIu64 ", \"misses\": %" PRIu64 ", \"lz4_hits\": %" PRIu64
-                      ", \"evicted\": %" PRIu64 ", \"tiles_made\": %" PRIu64 ", \"readahead_tiles\": %" PRIu64 "},\n",
-                   s.cache_limit, s.cache_bytes, s.cache_peak_bytes, s.lz4_bytes, s.tile_hits, s.tile_misses, s.lz4_hits,
-                   s.tiles_evicted, s.tiles_made, s.readahead_tiles);
-    wfs_buf_printf(b, " \"io\": {\"source_bytes_read\": %" PRIu64 ", \"bytes_served\": %" PRIu64 ", \"read_errors\": %" PRIu64
-                      ", \"workers\": %u, \"io_uring\": %s, ",
+                      ", \"lz4_bytes\": %" PRIu64 ", \"hits\": %" PRIu64 ", \"misses\": %" PRIu64,
+                   s.cache_limit, s.cache_bytes, s.cache_peak_bytes, s.lz4_bytes, s.tile_hits, s.tile_misses);
+    wfs_buf_printf(b, ", \"lz4_hits\": %" PRIu64 ", \"evicted\": %" PRIu64 ", \"tiles_made\": %" PRIu64
+                      ", \"readahead_tiles\": %" PRIu64 "},\n",
+                   s.lz4_hits, s.tiles_evicted, s.tiles_made, s.readahead_tiles);
+    wfs_buf_printf(b, " \"io\": {\"source_bytes_read\": %" PRIu64 ", \"bytes_served\": %" PRIu64
+                      ", \"read_errors\": %" PRIu64 ", \"workers\": %u, \"io_uring\": %s, ",
                    s.source_bytes_read, s.bytes_served, s.read_errors, s.workers, s.io_uring ? "true" : "false");
     put_text(b, "io_reason", s.io_reason ? s.io_reason : "");
     wfs_buf_str(b, ", ");

@@ -17,7 +17,8 @@ static uint64_t hash_path(const char *path)
     return h > ROOT_INO ? h : h + 2;
 }
 
-static struct wfs_node *append(struct wfs_tree *t, const char *path, size_t len, enum wfs_node_kind kind, uint32_t parent)
+static struct wfs_node *append(struct wfs_tree *t, const char *path, size_t len, enum wfs_node_kind kind,
+                               uint32_t parent)
 {
     struct wfs_generation *g = t->nodes[0].generation;
     struct wfs_node *n;

@@ -25,7 +25,7 @@ struct wfs_node {
         } children;
         struct { /* of a file; protected by the generation's lock */
             struct wfs_view_object *object; /* NULL when not in use */
-            uint64_t object_id;             /* of the engine's object when there was one: its tiles may still be there; 0 = never */
+            uint64_t object_id; /* of the engine's last object, whose tiles may still be there; 0 = never */
         };
     };
     uint32_t name_at; /* where the name starts in path */
@@ -40,7 +40,7 @@ struct wfs_node {
 struct wfs_tree {
     struct wfs_node *nodes; /* nodes[0] is the root */
     size_t n_nodes, cap;
-    uint32_t *order; /* after wfs_tree_finish: all nodes but the root by parent, listed ones first, then by name as bytes */
+    uint32_t *order; /* after wfs_tree_finish: all nodes but the root by parent, listed ones first, then by name */
     struct wfs_map by_path;
 };
 
@@ -48,8 +48,9 @@ int wfs_tree_init(struct wfs_tree *t, struct wfs_generation *g); /* 0 or -ENOMEM
 void wfs_tree_done(struct wfs_tree *t);
 
 /*
- * Adds a file or folder at path, and the folders above it. 1 and *ret, valid until the next add; 0 when the path is taken (folders: when
- * the folder is there already; then *ret is it) or a part of the way is a file: whoever came first keeps a name. -ENOMEM.
+ * Adds a file or folder at path, and the folders above it. 1 and *ret, valid until the next add; 0 when the path is
+ * taken (folders: when the folder is there already; then *ret is it) or a part of the way is a file: whoever came first
+ * keeps a name. -ENOMEM.
  */
 int wfs_tree_add(struct wfs_tree *t, const char *path, enum wfs_node_kind kind, struct wfs_node **ret);
 

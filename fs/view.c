@@ -111,7 +111,9 @@ static int layout_safetensors(const struct wfs_node *n, struct wfs_layout *ret, 
 
     if (g->selection.own_single)
         return layout_file(n, ret, err);
-    return is_as_is(g) ? wfs_safetensors_layout_as_is(g->model, 0, ret, err) : wfs_safetensors_layout(g->model, ret, err);
+    if (is_as_is(g))
+        return wfs_safetensors_layout_as_is(g->model, 0, ret, err);
+    return wfs_safetensors_layout(g->model, ret, err);
 }
 
 static int offer_own_single(struct wfs_generation *g, struct wfs_node *n, struct wfs_error *err)
@@ -149,7 +151,8 @@ static int offer_safetensors(struct wfs_generation *g, const struct wfs_view *vi
 
 /* --- tensors/<name>.npy --- */
 
-static int offer_npy_file(struct wfs_generation *g, const struct wfs_view *view, uint32_t tensor, bool raw, struct wfs_error *err)
+static int offer_npy_file(struct wfs_generation *g, const struct wfs_view *view, uint32_t tensor, bool raw,
+                          struct wfs_error *err)
 {
     const struct wfs_tensor *t = &g->model->tensors[tensor];
     char path[sizeof TENSORS_DIR + WFS_NPY_NAME_BYTES], reason[100];

@@ -1,6 +1,6 @@
 /*
- * The table of containers: file formats that hold tensors. A container is a pure function over the first bytes of a file; it
- * never sees a path or a descriptor.
+ * The table of containers: file formats that hold tensors. A container is a pure function over the first bytes of a
+ * file; it never sees a path or a descriptor.
  */
 #ifndef WFS_CONTAINERS_CONTAINER_H
 #define WFS_CONTAINERS_CONTAINER_H
@@ -30,8 +30,8 @@ struct wfs_container {
     /* How many bytes from the start of the file parse needs. 0 or a negative errno with err set. */
     int (*want)(const uint8_t *head, size_t len, uint64_t file_size, uint64_t *ret_bytes, struct wfs_error *err);
     /*
-     * Parses those bytes. Every tensor of the result lies within file_size. 0, or a negative errno with the reason (without the
-     * file's name: the caller puts it in front).
+     * Parses those bytes. Every tensor of the result lies within file_size. 0, or a negative errno with the reason
+     * (without the file's name: the caller puts it in front).
      */
     int (*parse)(const uint8_t *bytes, size_t len, uint64_t file_size, struct wfs_shard *ret, struct wfs_error *err);
 };

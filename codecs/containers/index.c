@@ -22,7 +22,8 @@ static void note_problem(struct wfs_index *index, const char *tensor, const char
     if (index->problem)
         return;
     if (value)
-        wfs_error_set(&text, EINVAL, "weight_map puts tensor \"%.160s\" into \"%.200s\", which is not the name of a file in this folder",
+        wfs_error_set(&text, EINVAL,
+                "weight_map puts tensor \"%.160s\" into \"%.200s\", which is not the name of a file in this folder",
                       tensor, value);
     else
         wfs_error_set(&text, EINVAL, "weight_map: the value of \"%.160s\" is not a string", tensor);

@@ -1,6 +1,6 @@
 /*
- * The index of a sharded model (model.safetensors.index.json): which tensor is in which shard. Duplicate keys: the last wins, as
- * in the Python readers.
+ * The index of a sharded model (model.safetensors.index.json): which tensor is in which shard. Duplicate keys: the last
+ * wins, as in the Python readers.
  */
 #ifndef WFS_CONTAINERS_INDEX_H
 #define WFS_CONTAINERS_INDEX_H
@@ -28,8 +28,8 @@ struct wfs_index {
 };
 
 /*
- * Parses the text of an index. Shards must be plain names of files in the same folder: an entry with another value is left out and
- * named in ret->problem. 0, or a negative errno with the reason when the text is no index at all.
+ * Parses the text of an index. Shards must be plain names of files in the same folder: an entry with another value is
+ * left out and named in ret->problem. 0, or a negative errno with the reason when the text is no index at all.
  */
 int wfs_index_parse(const void *text, size_t len, struct wfs_index *ret, struct wfs_error *err);
 void wfs_index_done(struct wfs_index *index);

@@ -53,12 +53,14 @@ static int refuse_lfs_pointer(const uint8_t *head, size_t len, struct wfs_error 
     text[len] = 0;
     size = strstr(text, "\nsize ");
     if (size && sscanf(size, "\nsize %llu", &bytes) == 1)
-        return wfs_error_set(err, EINVAL, "a Git LFS pointer instead of the %llu bytes of weights: run \"git lfs pull\"",
+        return wfs_error_set(err, EINVAL,
+                             "a Git LFS pointer instead of the %llu bytes of weights: run \"git lfs pull\"",
                              bytes);
     return wfs_error_set(err, EINVAL, "a Git LFS pointer instead of the weights: run \"git lfs pull\"");
 }
 
-int wfs_safetensors_want(const uint8_t *head, size_t len, uint64_t file_size, uint64_t *ret_bytes, struct wfs_error *err)
+int wfs_safetensors_want(const uint8_t *head, size_t len, uint64_t file_size, uint64_t *ret_bytes,
+                         struct wfs_error *err)
 {
     struct wfs_cursor c = wfs_cursor_over(head, len);
     uint64_t n;
@@ -68,11 +70,12 @@ int wfs_safetensors_want(const uint8_t *head, size_t len, uint64_t file_size, ui
     if (file_size < LENGTH_BYTES || !wfs_cursor_u64le(&c, &n))
         return wfs_error_set(err, EINVAL, "a file of %" PRIu64 " bytes is too short for safetensors", file_size);
     if (n > WFS_SAFETENSORS_MAX_HEADER)
-        return wfs_error_set(err, EINVAL, "not safetensors: a header of %" PRIu64 " bytes, more than the limit of %d", n,
-                             WFS_SAFETENSORS_MAX_HEADER);
+        return wfs_error_set(err, EINVAL, "not safetensors: a header of %" PRIu64 " bytes, more than the limit of %d",
+                             n, WFS_SAFETENSORS_MAX_HEADER);
     if (n > file_size - LENGTH_BYTES)
         return wfs_error_set(err, EINVAL,
-                             "the header of %" PRIu64 " bytes is longer than the file: %" PRIu64 " bytes are missing", n,
+                             "the header of %" PRIu64
+                             " bytes is longer than the file: %" PRIu64 " bytes are missing", n,
                              n - (file_size - LENGTH_BYTES));
     *ret_bytes = LENGTH_BYTES + n;
     return 0;
@@ -143,8 +146,8 @@ static int read_shape(const cJSON *node, struct wfs_tensor *t, uint64_t *dims, s
         if (t->n_dims == WFS_MAX_DIMS)
             return wfs_error_set(err, EINVAL, "tensor " NAME ": more than %d dimensions", t->name, WFS_MAX_DIMS);
         if (!read_u64(d, &dims[t->n_dims]))
-            return wfs_error_set(err, EINVAL, "tensor " NAME ": dimension %u is not a non-negative 64-bit integer", t->name,
-                                 t->n_dims);
+            return wfs_error_set(err, EINVAL, "tensor " NAME ": dimension %u is not a non-negative 64-bit integer",
+                                 t->name, t->n_dims);
         if (!wfs_mul_u64(t->n_elems, dims[t->n_dims], &t->n_elems))
             return wfs_error_set(err, EINVAL, "tensor " NAME ": its number of elements overflows 64 bits", t->name);
         t->n_dims++;
@@ -160,19 +163,22 @@ static int read_offsets(const cJSON *node, struct wfs_tensor *t, struct wfs_erro
     uint64_t begin, end, bits;
 
     if (!first || !first->next || first->next->next || !read_u64(first, &begin) || !read_u64(first->next, &end))
-        return wfs_error_set(err, EINVAL, "tensor " NAME ": data_offsets is not an array of two non-negative 64-bit integers",
+        return wfs_error_set(err, EINVAL,
+                             "tensor " NAME ": data_offsets is not an array of two non-negative 64-bit integers",
                              t->name);
     if (end < begin)
-        return wfs_error_set(err, EINVAL, "tensor " NAME ": data_offsets end (%" PRIu64 ") before they begin (%" PRIu64 ")",
+        return wfs_error_set(err, EINVAL,
+                             "tensor " NAME ": data_offsets end (%" PRIu64 ") before they begin (%" PRIu64 ")",
                              t->name, end, begin);
     if (!wfs_mul_u64(t->n_elems, dtype_bits, &bits))
         return wfs_error_set(err, EINVAL, "tensor " NAME ": its size overflows 64 bits", t->name);
     if (bits % 8)
-        return wfs_error_set(err, EINVAL, "tensor " NAME ": %" PRIu64 " elements of %u bits do not fill whole bytes", t->name,
-                             t->n_elems, dtype_bits);
+        return wfs_error_set(err, EINVAL, "tensor " NAME ": %" PRIu64 " elements of %u bits do not fill whole bytes",
+                             t->name, t->n_elems, dtype_bits);
     if (end - begin != bits / 8)
         return wfs_error_set(err, EINVAL,
-                             "tensor " NAME ": its shape and dtype take %" PRIu64 " bytes, its data_offsets span %" PRIu64,
+                             "tensor " NAME ": its shape and dtype take %" PRIu64
+                             " bytes, its data_offsets span %" PRIu64,
                              t->name, bits / 8, end - begin);
     t->offset = begin;
     t->n_bytes = end - begin;
@@ -271,10 +277,11 @@ static int place(struct wfs_shard *s, uint64_t data_begin, uint64_t file_size, s
         struct wfs_tensor *t = &s->tensors[i];
 
         if (t->offset < end)
-            return wfs_error_set(err, EINVAL, "tensor " NAME ": its bytes overlap those of tensor " NAME, t->name, t[-1].name);
+            return wfs_error_set(err, EINVAL, "tensor " NAME ": its bytes overlap those of tensor " NAME, t->name,
+                                 t[-1].name);
         if (t->offset > end)
-            return wfs_error_set(err, EINVAL, "tensor " NAME ": a hole of %" PRIu64 " bytes in front of its bytes", t->name,
-                                 t->offset - end);
+            return wfs_error_set(err, EINVAL, "tensor " NAME ": a hole of %" PRIu64 " bytes in front of its bytes",
+                                 t->name, t->offset - end);
         end = t->offset + t->n_bytes;
     }
     if (end > data_bytes)
@@ -294,7 +301,8 @@ static void free_json(struct wfs_json **json)
     wfs_json_free(*json);
 }
 
-int wfs_safetensors_parse(const uint8_t *bytes, size_t len, uint64_t file_size, struct wfs_shard *ret, struct wfs_error *err)
+int wfs_safetensors_parse(const uint8_t *bytes, size_t len, uint64_t file_size, struct wfs_shard *ret,
+                          struct wfs_error *err)
 {
     struct wfs_shard WFS_CLEANUP(wfs_shard_done) shard;
     struct wfs_json WFS_CLEANUP(free_json) *json = NULL;

@@ -157,7 +157,8 @@ static int select_by_index(struct wfs_selection *s, const char *const *names, si
     if (r == 0 && contains(names, n, WFS_SINGLE_NAME) &&
         (index->n_files != 1 || strcmp(index->files[0], WFS_SINGLE_NAME) != 0)) {
         s->own_single = true;
-        r = say(&s->note, "the folder has a %s besides an index: it is shown as it is, tensors and GGUF follow the index",
+        r = say(&s->note,
+                "the folder has a %s besides an index: it is shown as it is, tensors and GGUF follow the index",
                 WFS_SINGLE_NAME);
     }
     return r;

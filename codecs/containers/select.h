@@ -1,7 +1,7 @@
 /*
  * Which files of a folder make its model. Where readers differ, the tensors follow the pinned converter
- * (conversion/base.py, ModelBase.index_tensors): the index decides; without one, files named model*.safetensors in the order of
- * their names. transformers reads model.safetensors when there is one, and that file then stays what it is.
+ * (conversion/base.py, ModelBase.index_tensors): the index decides; without one, files named model*.safetensors in the
+ * order of their names. transformers reads model.safetensors when there is one, and that file then stays what it is.
  */
 #ifndef WFS_CONTAINERS_SELECT_H
 #define WFS_CONTAINERS_SELECT_H
@@ -19,16 +19,17 @@ struct wfs_selection {
     char **files; /* owned, as are the strings; sorted as bytes */
     size_t n_files;
     bool by_index;   /* the index named the files */
-    bool own_single; /* there is an index and a model.safetensors that is not all of it: that is shown as it is, as are the shards */
+    /* There is an index and a model.safetensors that is not all of it: that is shown as it is, as are the shards. */
+    bool own_single;
     char *problem;      /* NULL, or why the model is not whole */
     char *problem_gguf; /* NULL, or why the converter would not take what the other views take */
     char *note;         /* NULL, or something a user should know */
 };
 
 /*
- * names: the regular files of the folder (n of them, sorted as bytes). index: the parsed index, or NULL when there is none or it cannot be used; then
- * index_problem says why, or is NULL when there is none. 0, -ENOMEM, or -E2BIG for
- * more than 10,000 shards.
+ * names: the regular files of the folder (n of them, sorted as bytes). index: the parsed index, or NULL when there is
+ * none or it cannot be used; then index_problem says why, or is NULL when there is none. 0, -ENOMEM, or -E2BIG for more
+ * than 10,000 shards.
  */
 int wfs_select(const char *const *names, size_t n, const struct wfs_index *index, const char *index_problem,
                struct wfs_selection *ret);

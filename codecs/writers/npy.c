@@ -126,7 +126,8 @@ int wfs_npy_layout(const struct wfs_tensor *t, bool raw, struct wfs_layout *ret,
     }
     if (r < 0) {
         wfs_layout_done(&layout);
-        return wfs_error_set(err, -r, "tensor \"%.160s\": %s", t->name, r == -ENOMEM ? "out of memory" : "too large for a file");
+        return wfs_error_set(err, -r, "tensor \"%.160s\": %s", t->name,
+                             r == -ENOMEM ? "out of memory" : "too large for a file");
     }
     *ret = layout;
     return 0;

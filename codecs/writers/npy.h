@@ -1,6 +1,7 @@
 /*
- * Lays one tensor out as numpy.save writes it. Types that numpy has stand as they are; bf16 and the 8-bit floats become float32
- * (exact), with a raw twin that holds their bits as unsigned integers. Source of the header's form: numpy 1.26, lib/format.py.
+ * Lays one tensor out as numpy.save writes it. Types that numpy has stand as they are; bf16 and the 8-bit floats become
+ * float32 (exact), with a raw twin that holds their bits as unsigned integers. Source of the header's form: numpy 1.26,
+ * lib/format.py.
  */
 #ifndef WFS_WRITERS_NPY_H
 #define WFS_WRITERS_NPY_H

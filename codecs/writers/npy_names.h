@@ -1,7 +1,8 @@
 /*
- * File names for tensors: two tensors never share one, and a name tells its tensor (but for hashes). Letters, digits, '.', '_', '-' and
- * other printable UTF-8 stay; '/', NUL, control characters, '%', a leading '.', and the dot before "u1"/"u2" of a name that equals
- * another tensor's raw twin become %XX by byte. What would pass NAME_MAX is cut and gets "~" and 16 digits of XXH3.
+ * File names for tensors: two tensors never share one, and a name tells its tensor (but for hashes). Letters, digits,
+ * '.', '_', '-' and other printable UTF-8 stay; '/', NUL, control characters, '%', a leading '.', and the dot before
+ * "u1"/"u2" of a name that equals another tensor's raw twin become %XX by byte. What would pass NAME_MAX is cut and
+ * gets "~" and 16 digits of XXH3.
  */
 #ifndef WFS_WRITERS_NPY_NAMES_H
 #define WFS_WRITERS_NPY_NAMES_H

@@ -92,7 +92,8 @@ int wfs_safetensors_layout(const struct wfs_model *model, struct wfs_layout *ret
     return 0;
 }
 
-int wfs_safetensors_layout_as_is(const struct wfs_model *model, uint32_t file, struct wfs_layout *ret, struct wfs_error *err)
+int wfs_safetensors_layout_as_is(const struct wfs_model *model, uint32_t file, struct wfs_layout *ret,
+                                 struct wfs_error *err)
 {
     struct wfs_layout layout;
     int r;

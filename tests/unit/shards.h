@@ -71,7 +71,8 @@ static inline struct wfs_model *build_model(const struct folder *f)
         if (!has_index)
             assert_int_not_equal(err.code, 0);
     }
-    assert_int_equal(wfs_select(f->names, f->n, has_index ? &index : NULL, f->index && !has_index ? err.msg : NULL, &sel), 0);
+    assert_int_equal(wfs_select(f->names, f->n, has_index ? &index : NULL, f->index && !has_index ? err.msg : NULL,
+                                &sel), 0);
     assert_true(sel.n_files <= 16);
     for (size_t i = 0; i < sel.n_files; i++) {
         parts[i].problem = "it is absent";
@@ -95,7 +96,8 @@ static inline struct wfs_model *build_model(const struct folder *f)
 }
 
 /* One segment, whole. Tensors: source rows as they are, decoded to float32. */
-static inline void read_segment(const struct wfs_segment *s, const struct bytes *files, const struct wfs_model *m, uint8_t *out)
+static inline void read_segment(const struct wfs_segment *s, const struct bytes *files, const struct wfs_model *m,
+                                uint8_t *out)
 {
     size_t len = s->end - s->begin;
 

@@ -1,6 +1,6 @@
 /*
- * A folder on disk as a tree: names, sizes, bytes, what is withheld, generations. The weights come from tests/vectors (written by
- * safetensors and numpy); what a folder should show is the issue's rule, spelled out per case.
+ * A folder on disk as a tree: names, sizes, bytes, what is withheld, generations. The weights come from tests/vectors
+ * (written by safetensors and numpy); what a folder should show is the issue's rule, spelled out per case.
  */
 #include "check.h"
 #include "base/cursor.h"
@@ -758,9 +758,10 @@ static void cannot_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(sharded), TEST(tensors), TEST(single), TEST(index_of_one), TEST(own_single_beside_shards), TEST(broken_shard),
-        TEST(absent_shard), TEST(source_wins), TEST(oddly_named), TEST(no_weights), TEST(listing), TEST(listing_errors), TEST(status_file),
-        TEST(generations), TEST(objects_come_and_go), TEST(readiness), TEST(single_file_source), TEST(cannot_open),
+        TEST(sharded), TEST(tensors), TEST(single), TEST(index_of_one), TEST(own_single_beside_shards),
+        TEST(broken_shard), TEST(absent_shard), TEST(source_wins), TEST(oddly_named), TEST(no_weights), TEST(listing),
+        TEST(listing_errors), TEST(status_file), TEST(generations), TEST(objects_come_and_go), TEST(readiness),
+        TEST(single_file_source), TEST(cannot_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * Which files make a model and what becomes of contradictions. Expected outcomes: the pinned converter's index_tensors and
- * transformers' choice of files, both read in their sources.
+ * Which files make a model and what becomes of contradictions. Expected outcomes: the pinned converter's index_tensors
+ * and transformers' choice of files, both read in their sources.
  */
 #include "shards.h"
 #include "base/buf.h"
@@ -14,7 +14,8 @@ static struct bytes shard(const char *const *names)
     wfs_buf_u64le(&b, 0);
     wfs_buf_str(&b, "{\"__metadata__\":{\"format\":\"pt\"}");
     for (; names[n]; n++)
-        wfs_buf_printf(&b, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%u,%u]}", names[n], 4 * n, 4 * n + 4);
+        wfs_buf_printf(&b, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%u,%u]}", names[n], 4 * n,
+                       4 * n + 4);
     wfs_buf_str(&b, "}");
     for (unsigned i = 0; i < 8; i++)
         b.data[i] = (uint8_t)((b.len - 8) >> (8 * i));
@@ -69,13 +70,16 @@ static void single(void **state)
     check((struct folder){ { "model.safetensors" }, { SHARD("b", "a", "C") }, 1, NULL },
           (struct expect){ "C@0 a@0 b@0", NULL, NULL, NULL });
     check((struct folder){ { "config.json" }, { { NULL, 0 } }, 1, NULL },
-          (struct expect){ "", "no model.safetensors, model.safetensors.index.json or model-*.safetensors in the folder", NULL, NULL });
+          (struct expect){ "",
+                           "no model.safetensors, model.safetensors.index.json or model-*.safetensors in the folder",
+                           NULL, NULL });
     check((struct folder){ { "consolidated.safetensors" }, { SHARD("a") }, 1, NULL },
           (struct expect){ "", "(consolidated.safetensors is not read)", NULL, NULL });
     check((struct folder){ { "pytorch_model-00001-of-00001.bin" }, { { NULL, 0 } }, 1, NULL },
           (struct expect){ "", "(pytorch_model-00001-of-00001.bin is not read)", NULL, NULL });
     /* transformers takes model.safetensors, the converter would take both. */
-    check((struct folder){ { "model.fp16.safetensors", "model.safetensors" }, { SHARD("a"), SHARD("a", "b") }, 2, NULL },
+    check((struct folder){ { "model.fp16.safetensors", "model.safetensors" }, { SHARD("a"), SHARD("a", "b") }, 2,
+                           NULL },
           (struct expect){ "a@0 b@0", NULL, "model.fp16.safetensors lies beside model.safetensors", NULL });
 }
 
@@ -95,7 +99,8 @@ static void shards_without_index(void **state)
 static void by_index(void **state)
 {
     (void)state;
-    check((struct folder){ { S1, S2 }, { SHARD("b"), SHARD("a") }, 2, "{\"weight_map\":{\"a\":\"" S2 "\",\"b\":\"" S1 "\"}}" },
+    check((struct folder){ { S1, S2 }, { SHARD("b"), SHARD("a") }, 2,
+                           "{\"weight_map\":{\"a\":\"" S2 "\",\"b\":\"" S1 "\"}}" },
           (struct expect){ "b@0 a@1", NULL, NULL, NULL });
     /* one file, whatever its name */
     check((struct folder){ { "x.safetensors" }, { SHARD("a") }, 1, "{\"weight_map\":{\"a\":\"x.safetensors\"}}" },
@@ -109,7 +114,8 @@ static void by_index(void **state)
     check((struct folder){ { S1, S2 }, { SHARD("a"), SHARD("b") }, 2,
                            "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"" S2 "\",\"c\":\"" S2 "\"}}" },
           (struct expect){ "a@0 b@1", "the index puts tensor \"c\" into " S2 ", which does not hold it", NULL, NULL });
-    check((struct folder){ { S1, S2 }, { SHARD("a"), SHARD("b", "x") }, 2, "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"" S2 "\"}}" },
+    check((struct folder){ { S1, S2 }, { SHARD("a"), SHARD("b", "x") }, 2,
+                           "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"" S2 "\"}}" },
           (struct expect){ "a@0 b@1", NULL, "tensor \"x\" in " S2 " is not in the index", "left out" });
     check((struct folder){ { S1, S2 }, { SHARD("a", "b"), SHARD("a", "b") }, 2,
                            "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"" S2 "\"}}" },
@@ -124,9 +130,11 @@ static void by_index(void **state)
 static void index_and_single(void **state)
 {
     (void)state;
-    check((struct folder){ { S1, "model.safetensors" }, { SHARD("a"), SHARD("a", "b") }, 2, "{\"weight_map\":{\"a\":\"" S1 "\"}}" },
+    check((struct folder){ { S1, "model.safetensors" }, { SHARD("a"), SHARD("a", "b") }, 2,
+                           "{\"weight_map\":{\"a\":\"" S1 "\"}}" },
           (struct expect){ "a@0", NULL, NULL, "the folder has a model.safetensors besides an index" });
-    check((struct folder){ { "model.safetensors" }, { SHARD("a") }, 1, "{\"weight_map\":{\"a\":\"model.safetensors\"}}" },
+    check((struct folder){ { "model.safetensors" }, { SHARD("a") }, 1,
+                           "{\"weight_map\":{\"a\":\"model.safetensors\"}}" },
           (struct expect){ "a@0", NULL, NULL, NULL });
     /* model.safetensors as one shard of several: readers of the single name see only that */
     check((struct folder){ { S1, "model.safetensors" }, { SHARD("a"), SHARD("b") }, 2,
@@ -147,11 +155,14 @@ static void broken_index(void **state)
         { "{\"weight_map\":{}}", "", "weight_map names no file" },
         { "\xef\xbb\xbf{}", "a@0", "byte order mark" },
         { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"../" S1 "\"}}", "a@0", "puts tensor \"b\" into \"../" S1 "\"" },
-        { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"/etc/passwd\"}}", "a@0", "puts tensor \"b\" into \"/etc/passwd\"" },
+        { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"/etc/passwd\"}}", "a@0",
+          "puts tensor \"b\" into \"/etc/passwd\"" },
         { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"..\"}}", "a@0", "which is not the name of a file in this folder" },
         { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"\"}}", "a@0", "which is not the name of a file in this folder" },
-        { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"sub/x.safetensors\"}}", "a@0", "\"sub/x.safetensors\", which is not" },
-        { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"x\\u0000\"}}", "a@0", "which is not the name of a file in this folder" },
+        { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"sub/x.safetensors\"}}", "a@0",
+          "\"sub/x.safetensors\", which is not" },
+        { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":\"x\\u0000\"}}", "a@0",
+          "which is not the name of a file in this folder" },
         { "{\"weight_map\":{\"a\":\"" S1 "\",\"b\":7}}", "a@0", "the value of \"b\" is not a string" },
     };
 

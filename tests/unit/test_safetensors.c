@@ -1,6 +1,6 @@
 /*
- * The safetensors reader and writer against the real library: tests/vectors/make_containers.py wrote the files and the library's verdict on
- * every header of the corpus.
+ * The safetensors reader and writer against the real library: tests/vectors/make_containers.py wrote the files and the
+ * library's verdict on every header of the corpus.
  */
 #include "shards.h"
 #include "base/buf.h"
@@ -141,7 +141,8 @@ static void prefixes(void **state)
 static struct wfs_model *load_model(struct bytes files[2])
 {
     struct folder f = {
-        .names = { "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json" },
+        .names = { "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                   "model.safetensors.index.json" },
         .n = 3,
     };
     struct bytes index = load_vector("containers/model.safetensors.index.json");
@@ -180,7 +181,10 @@ static void merged(void **state)
     free(files[1].data);
 }
 
-/* What a client reads, window by window, equals the whole: segments found by offset leave nothing out and nothing twice. */
+/*
+ * What a client reads, window by window, equals the whole: segments found by offset leave nothing out and nothing
+ * twice.
+ */
 static void windows(void **state)
 {
     struct bytes files[2], whole;
