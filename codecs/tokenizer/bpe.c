@@ -122,7 +122,8 @@ static int load_merges(struct wfs_bpe *bpe, const cJSON *merges, struct wfs_erro
 
         for (; m && n < BATCH; m = m->next) {
             /* A version line of a merges.txt may have come along. */
-            if (!pairs && cJSON_IsString(m) && strncmp(m->valuestring, "#version", 8) == 0)
+            if (!pairs && cJSON_IsString(m) && *m->valuestring == '#' &&
+                strncmp(m->valuestring, "#version", 8) == 0)
                 continue;
             if (!merge_halves(m, pairs, halves + 2 * n))
                 return wfs_error_set(err, EINVAL, "tokenizer.json: model.merges: number %zu is not two tokens",

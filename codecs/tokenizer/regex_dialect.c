@@ -5,10 +5,11 @@
 #include <string.h>
 
 /*
- * Oniguruma's \w and \s, which PCRE2's are not (measured over all code points): marks and connectors are words, and of the
- * numbers that are no digits those below U+0100.
+ * Oniguruma's \w and \s, which PCRE2's are not (measured over all code points): marks and connectors are words. Outside of a
+ * class, \w also takes those numbers below U+0100 that are no digits, and \W does not.
  */
-#define WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
+#define WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
+#define WORD_BY_ITSELF WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
 
 struct translation {
     const char *start, *at; /* in the pattern */
@@ -111,12 +112,12 @@ static bool escape(struct translation *t, bool in_class)
     case 'u':
         return code_point(t);
     case 'w':
-        replace(t, 2, in_class ? WORD : "[" WORD "]");
+        replace(t, 2, in_class ? WORD : "[" WORD_BY_ITSELF "]");
         return true;
     case 'W':
         if (in_class)
             return refuse(t, "\\W in a character class");
-        replace(t, 2, "[^" WORD "]");
+        replace(t, 2, "[^" WORD_BY_ITSELF "]");
         return true;
     case 's':
         replace(t, 2, "\\p{White_Space}");

@@ -2,6 +2,7 @@
 """Compares the tokenizer keys of dump_tokenizer with those of the reference converter, byte for byte, over many folders.
 
 Usage: check_tokenizer.py DUMP_TOKENIZER [CASE...]     run it by the test cache's Python (see environment)
+       check_tokenizer.py --vectors [CASE...]          writes tests/vectors/tokenizer, which the unit tests read
 
 The converter's own classes run in this process: their set_vocab fills a GGUFWriter, whose keys are packed as it packs them.
 A small tokenizer's hash is in no table, so for byte-level BPE the name is forced on both sides and the hash is compared by
@@ -9,9 +10,11 @@ itself: it stands in dump_tokenizer's message. Where the converter fails, dump_t
 what words. Cases are in tokenizer_cases.py.
 """
 
+import json
 import logging
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +31,7 @@ sys.path[:0] = [str(LLAMA_CPP), str(LLAMA_CPP / "gguf-py"), str(HERE)]
 warnings.simplefilter("ignore")
 
 import gguf  # noqa: E402
+import tokenizers  # noqa: E402
 import transformers  # noqa: E402
 from conversion import base, get_model_class  # noqa: E402
 import tokenizer_cases  # noqa: E402
@@ -152,7 +156,46 @@ def check(binary, case, folder):
     return None if reference.hash in message else "hash: wanted %s, got %r" % (reference.hash, message)
 
 
+TEXTS = ["I've told 'em: 12345 3.14!  Привет,\n\n\tмир  😀\u200d💻 កាន់ 你好x \u00a0²ſ'S  ", "a", "   ", "\r\n \r\n",
+         "HeLLo_wörld e\u0301 x² ½ Ⅷ ٣٤ \u2003\u3000end", "``` ------==== ... !?", "x" * 70 + "!3 333 3333"]
+VECTORS = ["llama3", "llama3-base", "merges-legacy", "qwen3", "added-looks", "added-bytes", "post-sep-twice", "spm",
+           "spm-decoder", "hf", "hf-added", "chat-list-default-and-one", "chat-jinja"]
+
+
+def write_vectors(names):
+    """A folder for each case, with what the converter makes of it in keys.bin and how it was asked in request.txt."""
+    root = HERE.parent / "vectors" / "tokenizer"
+    for case in tokenizer_cases.all_cases():
+        if case.name not in (names or VECTORS):
+            continue
+        shutil.rmtree(root / case.name, ignore_errors=True)
+        case.write(root / case.name)
+        reference = Reference(root / case.name, case.force)
+        assert not reference.error, (case.name, reference.error)
+        (root / case.name / "keys.bin").write_bytes(reference.packed())
+        (root / case.name / "request.txt").write_text("%s %d %s %s\n" % (
+            reference.method, reference.vocab_size, FORCED if reference.hash else "-", reference.hash or "-"))
+
+
+def write_splits():
+    """What the tokenizers library splits TEXTS into, by each pre-tokenizer."""
+    rows = []
+    for name, steps in tokenizer_cases.pre_tokenizers_by_name().items():
+        if steps is None:
+            continue
+        loaded = tokenizers.Tokenizer.from_str(json.dumps(dict(tokenizer_cases.BASE, pre_tokenizer=steps))).pre_tokenizer
+        for text in TEXTS:
+            words = [word for word, _ in loaded.pre_tokenize_str(text)]
+            rows.append({"name": name, "pre_tokenizer": steps, "text": text, "words": words})
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    (HERE.parent / "vectors" / "tokenizer" / "splits.json").write_text("[\n%s\n]\n" % lines)
+
+
 def main():
+    if sys.argv[1] == "--vectors":
+        write_vectors(sys.argv[2:])
+        write_splits()
+        return
     binary, names = sys.argv[1], sys.argv[2:]
     cases = [case for case in tokenizer_cases.all_cases() if not names or case.name in names]
     wrong = 0

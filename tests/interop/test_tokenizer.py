@@ -10,7 +10,7 @@ import tokenizer_cases
 BINARY = os.environ.get("WEIGHTFS_DUMP_TOKENIZER") or rig.BIN.parents[1] / "tests" / "unit" / "dump_tokenizer"
 
 
-@pytest.mark.parametrize("case", tokenizer_cases.all_cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(tokenizer_cases.all_cases()), ids=lambda case: case.name)
 def test_keys_are_the_converters(case, tmp_path):
     check_tokenizer = pytest.importorskip("check_tokenizer")
     problem = check_tokenizer.check(str(BINARY), case, tmp_path / "model")

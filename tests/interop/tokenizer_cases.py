@@ -325,7 +325,7 @@ def added_cases():
         "added_tokens.json": {"<|from_file|>": N_BASE + 6, "<think>": N_BASE + 3}})
 
 
-def pretokenizer_cases():
+def pre_tokenizers_by_name():
     plain = {"type": "Digits", "individual_digits": True}
     steps = {
         "gpt2": byte_step(True), "gpt2-prefix": byte_step(True, True), "none": None,
@@ -355,6 +355,11 @@ def pretokenizer_cases():
         steps["split-" + behavior] = sequence(split(r"\s+|[.!?=-]", behavior), byte_step())
         steps["invert-" + behavior] = sequence(split(r"\p{L}+|'", behavior, True), byte_step())
         steps["characters-" + behavior] = sequence(split(r"[\s3]", behavior), byte_step())
+    return steps
+
+
+def pretokenizer_cases():
+    steps = pre_tokenizers_by_name()
     for name, pre_tokenizer in steps.items():
         yield llama3_case("pre-" + name, llama3(pre_tokenizer=pre_tokenizer))
     for name, value in (("absent", ...), ("true", True), ("false", False), ("null", None)):
@@ -456,7 +461,8 @@ def spm_model(size=300, byte_fallback=True):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([line for text in corpus() for line in text.splitlines() if line.strip()] * 3),
         model_writer=model, vocab_size=size + (256 if byte_fallback else 0), model_type="bpe", byte_fallback=byte_fallback,
-        character_coverage=0.98, hard_vocab_limit=False, minloglevel=5, user_defined_symbols=["<user>"],
+        character_coverage=0.98, hard_vocab_limit=False, minloglevel=5,
+        normalization_rule_name="identity", user_defined_symbols=["<user>"],
         control_symbols=["<ctl>"])
     scratch.ParseFromString(model.getvalue())
     return scratch
