@@ -1,0 +1,453 @@
+/* The worker pool, with io_uring and with pread: reads, order, faults, a source that hangs. */
+#include "engine_rig.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { FILE_SIZE = 3000000, MAX_JOBS = 64 };
+
+struct fixture {
+    struct rig_dir dir;
+    uint8_t *bytes;
+    int fd;
+    bool ring;
+    struct wfs_pool *pool;
+};
+
+struct task {
+    struct wfs_job job;
+    struct wfs_io io[4];
+    uint8_t *buf;
+    atomic_int *turn; /* counts runs */
+    int ran_as;       /* its place in the order of runs */
+    int sleep_ms;
+    atomic_bool done;
+    void *scratch;
+    bool signals_blocked;
+};
+
+static void fixture_init(struct fixture *f, bool ring, unsigned workers, const struct wfs_io_hooks *hooks)
+{
+    struct wfs_error err = { 0 };
+    uint32_t seed = 3;
+    char path[128];
+
+    f->ring = ring;
+    rig_dir_init(&f->dir);
+    f->bytes = malloc(FILE_SIZE);
+    for (size_t i = 0; i < FILE_SIZE; i++)
+        f->bytes[i] = (uint8_t)rig_random(&seed);
+    rig_write(&f->dir, "f", f->bytes, FILE_SIZE);
+    snprintf(path, sizeof path, "%s/f", f->dir.path);
+    f->fd = open(path, O_RDONLY);
+    if (wfs_pool_new(workers, 1000, ring, hooks, &f->pool, &err) < 0)
+        fail_msg("%s", err.msg);
+    assert_int_equal(wfs_pool_workers(f->pool), workers);
+}
+
+static void fixture_done(struct fixture *f)
+{
+    wfs_pool_free(f->pool);
+    close(f->fd);
+    free(f->bytes);
+    rig_dir_done(&f->dir);
+}
+
+static void run_task(struct wfs_job *job, void *scratch)
+{
+    struct task *t = (struct task *)job;
+    sigset_t blocked;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    t->signals_blocked = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGHUP);
+    t->scratch = scratch;
+    if (t->turn)
+        t->ran_as = (*t->turn)++;
+    if (t->sleep_ms)
+        usleep((unsigned)t->sleep_ms * 1000);
+    t->done = true;
+}
+
+static void task_init(struct task *t, enum wfs_priority priority)
+{
+    memset(t, 0, sizeof *t);
+    t->job.run = run_task;
+    t->job.priority = priority;
+    t->job.ios = t->io;
+}
+
+static void add_read(struct task *t, int fd, uint64_t offset, void *buf, size_t len)
+{
+    t->io[t->job.n_ios++] = (struct wfs_io){ .fd = fd, .offset = offset, .buf = buf, .len = len, .result = 77 };
+}
+
+static bool wait_done(struct task *t, uint64_t ms)
+{
+    uint64_t until = rig_ms() + ms;
+
+    while (!t->done && rig_ms() < until)
+        usleep(200);
+    return t->done;
+}
+
+static void reads(bool ring)
+{
+    struct fixture f;
+    struct task t[MAX_JOBS];
+    uint8_t *buf = malloc(MAX_JOBS * 70000);
+    uint32_t seed = 8;
+
+    fixture_init(&f, ring, 2, NULL);
+    for (int i = 0; i < MAX_JOBS; i++) {
+        task_init(&t[i], WFS_FOREGROUND);
+        for (int k = 0; k < 3; k++)
+            add_read(&t[i], f.fd, rig_random(&seed) % (FILE_SIZE - 20000), buf + i * 70000 + k * 20000, k == 2 ? 0 : 1 + rig_random(&seed) % 20000);
+        wfs_pool_submit(f.pool, &t[i].job);
+    }
+    for (int i = 0; i < MAX_JOBS; i++) {
+        assert_true(wait_done(&t[i], 5000));
+        assert_int_equal((uintptr_t)t[i].scratch % 64, 0);
+        assert_true(t[i].signals_blocked);
+        assert_false(t[i].job.cancelled);
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(t[i].io[k].result, 0);
+            assert_memory_equal(t[i].io[k].buf, f.bytes + t[i].io[k].offset, t[i].io[k].len);
+        }
+    }
+    assert_true(wfs_pool_bytes_read(f.pool) > 0);
+    assert_int_equal(wfs_pool_uses_io_uring(f.pool), ring && !*wfs_pool_io_reason(f.pool));
+    fixture_done(&f);
+    free(buf);
+}
+
+static void reads_by_ring(void **state)
+{
+    (void)state;
+    reads(true);
+}
+
+static void reads_by_pread(void **state)
+{
+    (void)state;
+    reads(false);
+}
+
+static void ends_early(bool ring)
+{
+    struct fixture f;
+    struct task t;
+    uint8_t buf[200];
+
+    fixture_init(&f, ring, 1, NULL);
+    task_init(&t, WFS_FOREGROUND);
+    add_read(&t, f.fd, FILE_SIZE - 100, buf, 101);     /* one byte is not there */
+    add_read(&t, f.fd, FILE_SIZE + 5000, buf + 110, 1); /* none is */
+    add_read(&t, f.fd, FILE_SIZE - 50, buf + 120, 50);
+    add_read(&t, -1, 0, buf + 180, 1);
+    wfs_pool_submit(f.pool, &t.job);
+    assert_true(wait_done(&t, 5000));
+    assert_int_equal(t.io[0].result, -EIO);
+    assert_int_equal(t.io[1].result, -EIO);
+    assert_int_equal(t.io[2].result, 0);
+    assert_int_equal(t.io[3].result, -EBADF);
+    fixture_done(&f);
+}
+
+static void the_file_ends_early(void **state)
+{
+    (void)state;
+    ends_early(true);
+    ends_early(false);
+}
+
+static int inject(void *ctx, struct wfs_io *io)
+{
+    uint64_t *bad = ctx;
+
+    return io->offset <= *bad && *bad < io->offset + io->len ? -EREMOTEIO : io->result;
+}
+
+static void faults_are_injected(void **state)
+{
+    (void)state;
+    for (int ring = 0; ring < 2; ring++) {
+        uint64_t bad = 1000;
+        struct wfs_io_hooks hooks = { &bad, inject };
+        struct fixture f;
+        struct task t;
+        uint8_t buf[2000];
+
+        fixture_init(&f, ring, 1, &hooks);
+        task_init(&t, WFS_FOREGROUND);
+        add_read(&t, f.fd, 0, buf, 1000);
+        add_read(&t, f.fd, 1000, buf + 1000, 1000);
+        wfs_pool_submit(f.pool, &t.job);
+        assert_true(wait_done(&t, 5000));
+        assert_int_equal(t.io[0].result, 0);
+        assert_int_equal(t.io[1].result, -EREMOTEIO);
+        fixture_done(&f);
+    }
+}
+
+static int refuse(struct wfs_job *job)
+{
+    (void)job;
+    return -EMFILE;
+}
+
+static void a_job_that_cannot_be_prepared_is_run_with_that(void **state)
+{
+    struct fixture f;
+    struct task t;
+    uint8_t buf[8];
+
+    (void)state;
+    fixture_init(&f, true, 1, NULL);
+    task_init(&t, WFS_FOREGROUND);
+    add_read(&t, f.fd, 0, buf, 8);
+    t.job.prepare = refuse;
+    wfs_pool_submit(f.pool, &t.job);
+    assert_true(wait_done(&t, 5000));
+    assert_int_equal(t.job.prepared, -EMFILE);
+    assert_int_equal(t.job.n_ios, 0);
+    fixture_done(&f);
+}
+
+/* One worker, kept busy while the others are queued. */
+static void order(bool ring)
+{
+    struct fixture f;
+    struct task blocker, t[6];
+    atomic_int turn = 0;
+    uint8_t buf[6][16];
+    static const enum wfs_priority priorities[6] = {
+        WFS_BACKGROUND, WFS_READAHEAD, WFS_READAHEAD, WFS_FOREGROUND, WFS_BACKGROUND, WFS_FOREGROUND,
+    };
+
+    fixture_init(&f, ring, 1, NULL);
+    task_init(&blocker, WFS_FOREGROUND);
+    blocker.sleep_ms = 50;
+    wfs_pool_submit(f.pool, &blocker.job);
+    usleep(10000);
+    for (int i = 0; i < 6; i++) {
+        task_init(&t[i], priorities[i]);
+        t[i].turn = &turn;
+        t[i].job.key[0] = 9;
+        t[i].job.key[1] = (uint64_t)i;
+        add_read(&t[i], f.fd, 0, buf[i], 16);
+        wfs_pool_submit(f.pool, &t[i].job);
+    }
+    wfs_pool_promote(f.pool, 9, 4); /* the second background one */
+    wfs_pool_promote(f.pool, 9, 3); /* is foreground already */
+    wfs_pool_promote(f.pool, 8, 0); /* nobody */
+    for (int i = 0; i < 6; i++)
+        assert_true(wait_done(&t[i], 5000));
+    assert_int_equal(t[3].ran_as, 0);
+    assert_int_equal(t[5].ran_as, 1);
+    assert_int_equal(t[4].ran_as, 2);
+    assert_int_equal(t[1].ran_as, 3);
+    assert_int_equal(t[2].ran_as, 4);
+    assert_int_equal(t[0].ran_as, 5);
+    fixture_done(&f);
+}
+
+static void foreground_first(void **state)
+{
+    (void)state;
+    order(true);
+    order(false);
+}
+
+static void cancelled(void **state)
+{
+    struct fixture f;
+    struct task blocker, t[3];
+    uint8_t buf[16];
+
+    (void)state;
+    fixture_init(&f, true, 1, NULL);
+    task_init(&blocker, WFS_FOREGROUND);
+    blocker.sleep_ms = 50;
+    wfs_pool_submit(f.pool, &blocker.job);
+    usleep(10000);
+    for (int i = 0; i < 3; i++) {
+        task_init(&t[i], WFS_READAHEAD);
+        t[i].job.key[0] = i == 1 ? 6 : 5;
+        add_read(&t[i], f.fd, 0, buf, 16);
+        wfs_pool_submit(f.pool, &t[i].job);
+    }
+    wfs_pool_cancel(f.pool, 5);
+    for (int i = 0; i < 3; i++) {
+        assert_true(wait_done(&t[i], 5000));
+        assert_int_equal(t[i].job.cancelled, i != 1);
+        assert_int_equal(t[i].io[0].result, i == 1 ? 0 : -ECANCELED);
+    }
+    fixture_done(&f);
+}
+
+static void the_end_runs_what_is_queued(void **state)
+{
+    (void)state;
+    for (int ring = 0; ring < 2; ring++) {
+        struct fixture f;
+        struct task t[MAX_JOBS];
+        uint8_t buf[16];
+        int n_cancelled = 0;
+
+        fixture_init(&f, ring, 1, NULL);
+        for (int i = 0; i < MAX_JOBS; i++) {
+            task_init(&t[i], WFS_BACKGROUND);
+            t[i].sleep_ms = i == 0 ? 30 : 0;
+            add_read(&t[i], f.fd, 0, buf, 16);
+            wfs_pool_submit(f.pool, &t[i].job);
+        }
+        usleep(5000);
+        fixture_done(&f);
+        for (int i = 0; i < MAX_JOBS; i++) {
+            assert_true(t[i].done);
+            n_cancelled += t[i].job.cancelled;
+        }
+        assert_true(n_cancelled > MAX_JOBS / 2);
+    }
+}
+
+/* An empty pipe never answers: the worst of sources. */
+static void a_hanging_source_blocks_nobody_else(void **state)
+{
+    struct fixture f;
+    struct task hanging[40], t[4];
+    uint8_t buf[44][16];
+    int pipe_fd[2];
+    uint64_t began;
+
+    (void)state;
+    fixture_init(&f, true, 1, NULL);
+    if (!wfs_pool_uses_io_uring(f.pool)) {
+        fixture_done(&f);
+        skip();
+    }
+    assert_int_equal(pipe(pipe_fd), 0);
+    for (int i = 0; i < 40; i++) {
+        task_init(&hanging[i], WFS_FOREGROUND);
+        add_read(&hanging[i], pipe_fd[0], 0, buf[i], 16);
+        wfs_pool_submit(f.pool, &hanging[i].job);
+    }
+    began = rig_ms();
+    for (int i = 0; i < 4; i++) {
+        task_init(&t[i], WFS_FOREGROUND);
+        add_read(&t[i], f.fd, 16 * i, buf[40 + i], 16);
+        wfs_pool_submit(f.pool, &t[i].job);
+        assert_true(wait_done(&t[i], 5000));
+        assert_int_equal(t[i].io[0].result, 0);
+        assert_memory_equal(buf[40 + i], f.bytes + 16 * i, 16);
+    }
+    assert_in_range(rig_ms() - began, 0, 3000);
+    assert_int_equal(write(pipe_fd[1], buf, 16), 16); /* one of them gets it */
+    usleep(20000);
+    began = rig_ms();
+    fixture_done(&f);
+    assert_in_range(rig_ms() - began, 0, 2000);
+    for (int i = 0, good = 0; i < 40; i++) {
+        assert_true(hanging[i].done);
+        good += hanging[i].io[0].result == 0;
+        assert_true(hanging[i].io[0].result == 0 || hanging[i].io[0].result == -ECANCELED);
+        assert_true(i < 39 || good == 1);
+    }
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+}
+
+/* ---- how many workers ---- */
+
+static void default_heeds_affinity(void **state)
+{
+    cpu_set_t all, one;
+    int cpu = 0;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    assert_in_range(wfs_pool_default_workers(), 1, (unsigned)CPU_COUNT(&all));
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(wfs_pool_default_workers(), 1);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
+static unsigned quota(const struct rig_dir *d, const char *cgroup)
+{
+    char file[128];
+
+    rig_write(d, "cgroup", cgroup, strlen(cgroup));
+    snprintf(file, sizeof file, "%s/cgroup", d->path);
+    return wfs_pool_cgroup_quota(file, d->path);
+}
+
+static void put_text(const struct rig_dir *d, const char *name, const char *text)
+{
+    rig_write(d, name, text, strlen(text));
+}
+
+static void make_dir(const struct rig_dir *d, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", d->path, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+/* The files as the kernel's cgroup-v2.rst and the v1 CPU controller's documentation have them. */
+static void default_heeds_the_quota(void **state)
+{
+    struct rig_dir d;
+
+    (void)state;
+    rig_dir_init(&d);
+    make_dir(&d, "a");
+    make_dir(&d, "a/b");
+    make_dir(&d, "cpu");
+    make_dir(&d, "cpu/x");
+    assert_int_equal(quota(&d, "0::/a/b\n"), UINT_MAX);
+    put_text(&d, "a/b/cpu.max", "max 100000\n");
+    assert_int_equal(quota(&d, "0::/a/b\n"), UINT_MAX);
+    put_text(&d, "a/b/cpu.max", "250000 100000\n");
+    assert_int_equal(quota(&d, "0::/a/b\n"), 3);
+    put_text(&d, "a/cpu.max", "150000 100000\n"); /* a parent's is smaller */
+    assert_int_equal(quota(&d, "0::/a/b\n"), 2);
+    put_text(&d, "cpu.max", "10000 100000\n"); /* the root of a cgroup namespace */
+    assert_int_equal(quota(&d, "0::/a/b\n"), 1);
+    assert_int_equal(quota(&d, "0::/\n"), 1);
+    put_text(&d, "cpu/x/cpu.cfs_quota_us", "-1\n");
+    put_text(&d, "cpu/x/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(quota(&d, "5:cpuset:/x\n4:cpu,cpuacct:/x\n"), UINT_MAX);
+    put_text(&d, "cpu/x/cpu.cfs_quota_us", "400000\n");
+    assert_int_equal(quota(&d, "5:cpuset:/x\n4:cpuacct,cpu:/x\n"), 4);
+    assert_int_equal(quota(&d, "5:cpuset:/x\n4:cpuacct:/x\n"), UINT_MAX);
+    assert_int_equal(wfs_pool_cgroup_quota("/nonexistent", d.path), UINT_MAX);
+    rig_dir_done(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_by_ring),
+        cmocka_unit_test(reads_by_pread),
+        cmocka_unit_test(the_file_ends_early),
+        cmocka_unit_test(faults_are_injected),
+        cmocka_unit_test(a_job_that_cannot_be_prepared_is_run_with_that),
+        cmocka_unit_test(foreground_first),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(the_end_runs_what_is_queued),
+        cmocka_unit_test(a_hanging_source_blocks_nobody_else),
+        cmocka_unit_test(default_heeds_affinity),
+        cmocka_unit_test(default_heeds_the_quota),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

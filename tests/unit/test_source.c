@@ -1,0 +1,293 @@
+/* The source folder: what is listed, what is left out, and what is noticed when it changes. */
+#include "engine_rig.h"
+
+#include "source.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+struct fixture {
+    struct rig_dir dir;
+    struct wfs_source *s;
+    struct wfs_error err;
+};
+
+static void at(const struct fixture *f, const char *name, char out[512])
+{
+    snprintf(out, 512, "%s/%s", f->dir.path, name);
+}
+
+static void put(const struct fixture *f, const char *name, const char *text)
+{
+    rig_write(&f->dir, name, text, strlen(text));
+}
+
+static void make_dir(const struct fixture *f, const char *name)
+{
+    char path[512];
+
+    at(f, name, path);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void make_link(const struct fixture *f, const char *to, const char *name)
+{
+    char path[512];
+
+    at(f, name, path);
+    assert_int_equal(symlink(to, path), 0);
+}
+
+static void fixture_init(struct fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    rig_dir_init(&f->dir);
+}
+
+static void open_it(struct fixture *f)
+{
+    if (wfs_source_open(f->dir.path, NULL, &f->s, &f->err) < 0)
+        fail_msg("%s", f->err.msg);
+}
+
+static void fixture_done(struct fixture *f)
+{
+    wfs_source_close(f->s);
+    rig_dir_done(&f->dir);
+}
+
+static bool left_out(const struct fixture *f, const char *text)
+{
+    for (size_t i = 0; i < f->s->n_left_out; i++) {
+        if (strcmp(f->s->left_out[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void listed(void **state)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct fixture f;
+    char path[512];
+    int fd;
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "b.txt", "bb");
+    put(&f, "a.txt", "a");
+    put(&f, ".hidden", "h");
+    make_dir(&f, "sub");
+    make_dir(&f, "sub/deep");
+    put(&f, "sub/deep/x", "xxx");
+    make_dir(&f, ".git");
+    put(&f, ".git/config", "no");
+    make_dir(&f, "sub/.cache");
+    make_link(&f, "sub/deep/x", "link");
+    make_link(&f, "nowhere", "dangling");
+    make_link(&f, "sub", "dirlink");
+    make_link(&f, "loop", "loop");
+    make_link(&f, "/dev/null", "device");
+    at(&f, "fifo", path);
+    assert_int_equal(mkfifo(path, 0644), 0);
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/sock", f.dir.path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+    open_it(&f);
+    assert_int_equal(f.s->n_files, 5);
+    assert_string_equal(f.s->files[0].path, ".hidden");
+    assert_string_equal(f.s->files[1].path, "a.txt");
+    assert_string_equal(f.s->files[2].path, "b.txt");
+    assert_string_equal(f.s->files[3].path, "link");
+    assert_string_equal(f.s->files[4].path, "sub/deep/x");
+    assert_int_equal(f.s->files[3].identity.size, 3);
+    assert_int_equal(f.s->n_dirs, 2);
+    assert_string_equal(f.s->dirs[0].path, "sub");
+    assert_string_equal(f.s->dirs[1].path, "sub/deep");
+    assert_true(left_out(&f, "fifo: a fifo"));
+    assert_true(left_out(&f, "sock: a socket"));
+    assert_true(left_out(&f, "device: a device"));
+    assert_true(left_out(&f, "dangling: a dangling link"));
+    assert_true(left_out(&f, "loop: a dangling link"));
+    assert_true(left_out(&f, "dirlink: a link to a folder"));
+    assert_true(left_out(&f, ".git: hidden state"));
+    assert_int_equal(f.s->n_left_out, 8);
+    assert_ptr_equal(wfs_source_find(f.s, "link"), &f.s->files[3]);
+    assert_null(wfs_source_find(f.s, "sub"));
+    fixture_done(&f);
+}
+
+static void one_file(void **state)
+{
+    struct fixture f;
+    char path[512];
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "model.safetensors", "abc");
+    put(&f, "other", "x");
+    at(&f, "model.safetensors", path);
+    assert_int_equal(wfs_source_open(path, NULL, &f.s, &f.err), 0);
+    assert_string_equal(f.s->path, f.dir.path);
+    assert_int_equal(f.s->n_files, 1);
+    put(&f, "third", "not seen");
+    assert_int_equal(wfs_source_changed(f.s), 0);
+    put(&f, "model.safetensors", "abcd");
+    assert_int_equal(wfs_source_changed(f.s), -ESTALE);
+    fixture_done(&f);
+}
+
+static void cannot_be_opened(void **state)
+{
+    struct fixture f;
+    char path[512];
+
+    (void)state;
+    fixture_init(&f);
+    at(&f, "absent", path);
+    assert_int_equal(wfs_source_open(path, NULL, &f.s, &f.err), -ENOENT);
+    assert_contains(f.err.msg, "absent: No such file");
+    assert_int_equal(wfs_source_open("/dev/null", NULL, &f.s, &f.err), -ENOTDIR);
+    assert_contains(f.err.msg, "/dev/null: neither a folder nor a regular file");
+    strcpy(path, f.dir.path);
+    for (int i = 0; i < 9; i++) {
+        strcat(path, "/d");
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    assert_int_equal(wfs_source_open(f.dir.path, NULL, &f.s, &f.err), -E2BIG);
+    assert_contains(f.err.msg, "d/d/d/d/d/d/d/d/d: folders more than 8 levels deep");
+    assert_null(f.s);
+    fixture_done(&f);
+}
+
+static void bytes(void **state)
+{
+    struct fixture f;
+    struct wfs_source_file *a;
+    struct wfs_blob blob = { 0 };
+    char buf[8];
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "a", "hello");
+    make_dir(&f, "d");
+    put(&f, "d/b", "below");
+    open_it(&f);
+    a = wfs_source_find(f.s, "a");
+    assert_int_equal(wfs_source_slurp(f.s, a, 5, &blob, &f.err), 0);
+    assert_int_equal(blob.len, 5);
+    assert_memory_equal(blob.data, "hello", 6); /* with a NUL behind */
+    wfs_blob_done(&blob);
+    assert_int_equal(wfs_source_slurp(f.s, a, 4, &blob, &f.err), -EFBIG);
+    assert_contains(f.err.msg, "a: 5 bytes, more than the 4");
+    assert_int_equal(wfs_source_pread(f.s, wfs_source_find(f.s, "d/b"), 1, buf, 3, &f.err), 0);
+    assert_memory_equal(buf, "elo", 3);
+    assert_int_equal(wfs_source_pread(f.s, a, 3, buf, 3, &f.err), -EIO);
+    assert_contains(f.err.msg, "a: the file ends at 5");
+    assert_int_equal(fcntl(a->fd, F_GETFL) & O_NONBLOCK, 0);
+    assert_int_not_equal(fcntl(a->fd, F_GETFD) & FD_CLOEXEC, 0);
+    fixture_done(&f);
+}
+
+static void another_file_by_now(void **state)
+{
+    struct wfs_source *next = NULL;
+    struct fixture f;
+    char from[512], to[512];
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "a", "first");
+    put(&f, "b", "first");
+    open_it(&f);
+    assert_true(wfs_source_fd(f.s, wfs_source_find(f.s, "b"), &f.err) >= 0);
+    assert_int_equal(wfs_source_check(f.s, wfs_source_find(f.s, "b")), 0);
+    assert_int_equal(wfs_source_changed(f.s), 0);
+    put(&f, "new", "other");
+    at(&f, "new", from);
+    at(&f, "a", to);
+    assert_int_equal(rename(from, to), 0);
+    assert_int_equal(wfs_source_fd(f.s, wfs_source_find(f.s, "a"), &f.err), -ESTALE);
+    assert_contains(f.err.msg, "a: the file has changed since it was listed");
+    assert_int_equal(wfs_source_check(f.s, wfs_source_find(f.s, "b")), 0); /* untouched */
+    put(&f, "b", "longer than before");
+    assert_int_equal(wfs_source_check(f.s, wfs_source_find(f.s, "b")), -ESTALE);
+    assert_int_equal(wfs_source_changed(f.s), -ESTALE);
+    assert_int_equal(wfs_source_open(NULL, f.s, &next, &f.err), 0); /* the next generation */
+    assert_int_equal(wfs_source_changed(next), 0);
+    assert_string_equal(next->path, f.s->path);
+    wfs_source_close(next);
+    fixture_done(&f);
+}
+
+/* Each kind of change alone. The clock of file times may tick only every 4 ms (a jiffy). */
+static void changes(void **state)
+{
+    static const char *const names[] = { "a file added", "removed", "written", "added below", "touched" };
+    char path[512];
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct fixture f;
+        struct timespec times[2] = { { 0, UTIME_NOW }, { 1000, 5 } };
+
+        fixture_init(&f);
+        put(&f, "a", "1");
+        make_dir(&f, "d");
+        put(&f, "d/b", "2");
+        open_it(&f);
+        assert_int_equal(wfs_source_changed(f.s), 0);
+        usleep(12000);
+        at(&f, i == 1 ? "d/b" : "a", path);
+        if (i == 0)
+            put(&f, "c", "3");
+        else if (i == 1)
+            assert_int_equal(unlink(path), 0);
+        else if (i == 2)
+            put(&f, "d/b", "4");
+        else if (i == 3)
+            put(&f, "d/c", "5");
+        else
+            assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+        if (wfs_source_changed(f.s) != -ESTALE)
+            fail_msg("not noticed: %s", names[i]);
+        fixture_done(&f);
+    }
+}
+
+static void kept_by_a_reference(void **state)
+{
+    struct fixture f;
+    struct wfs_source *again;
+    int fd;
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "a", "1");
+    open_it(&f);
+    again = wfs_source_ref(f.s);
+    fd = wfs_source_fd(f.s, wfs_source_find(f.s, "a"), &f.err);
+    wfs_source_close(f.s);
+    assert_int_equal(wfs_source_check(again, wfs_source_find(again, "a")), 0);
+    wfs_source_close(again);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    f.s = NULL;
+    fixture_done(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(listed),
+        cmocka_unit_test(one_file),
+        cmocka_unit_test(cannot_be_opened),
+        cmocka_unit_test(bytes),
+        cmocka_unit_test(another_file_by_now),
+        cmocka_unit_test(changes),
+        cmocka_unit_test(kept_by_a_reference),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
