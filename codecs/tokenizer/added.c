@@ -102,8 +102,10 @@ static int give_id(struct wfs_added *a, const struct wfs_vocab *vocab, struct wf
         const char *other = wfs_vocab_token(vocab, *next, NULL);
 
         if (other)
-            return wfs_error_set(err, EINVAL, "tokenizer.json: the added token '%s' gets the id %u that '%s' has; which of "
-                                 "them the converter writes is not defined", t->content, *next, other);
+            return wfs_error_set(err, EINVAL,
+                                 "tokenizer.json: the added token '%s' gets the id %u that '%s' has; which of "
+                                 "them the converter writes is not defined",
+                                 t->content, *next, other);
         t->id = (*next)++;
     }
     a->max_id = t->id > a->max_id ? t->id : a->max_id;
@@ -221,7 +223,8 @@ int wfs_added_build(struct wfs_added *a, const cJSON *normalizer, struct wfs_err
         a->by_id[token_at(a, i)->id] = (uint32_t)i + 1;
         words |= (token_at(a, i)->flags & WFS_ADDED_SINGLE_WORD) != 0;
     }
-    return words ? wfs_regex_new("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]", WFS_REGEX_PATTERN, &a->word, err)
+    return words ? wfs_regex_new("[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]", WFS_REGEX_PATTERN, &a->word,
+                                 err)
                  : 0;
 }
 

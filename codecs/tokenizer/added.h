@@ -1,6 +1,6 @@
 /*
- * The added tokens of a tokenizer: found in a text before it is split. As the `tokenizers` library (0.22) keeps them: a token
- * that comes again with other flags takes the place of the old one, but the old one's text is still looked for.
+ * The added tokens of a tokenizer: found in a text before it is split. As the `tokenizers` library (0.22) keeps them: a
+ * token that comes again with other flags takes the place of the old one, but the old one's text is still looked for.
  */
 #ifndef WFS_TOKENIZER_ADDED_H
 #define WFS_TOKENIZER_ADDED_H
@@ -43,7 +43,8 @@ struct wfs_added {
     struct wfs_buf tokens; /* of struct wfs_added_token; one for each content, in order of first sight */
     struct wfs_map by_content;
     struct wfs_buf listed[2]; /* of struct listed: the special ones and the others */
-    struct wfs_buf patterns[2]; /* of struct wfs_added_pattern, sorted: [0] for the text as it is, [1] for the normalized */
+    /* Of struct wfs_added_pattern, sorted: [0] for the text as it is, [1] for the normalized. */
+    struct wfs_buf patterns[2];
     struct wfs_buf normalized;  /* the texts of patterns[1] */
     struct wfs_regex *word;     /* a character of a word; NULL when no token is for single words */
     uint32_t *by_id;            /* index in tokens and 1, for ids up to max_id; made by wfs_added_build */
@@ -56,8 +57,8 @@ void wfs_added_init(struct wfs_added *a);
 void wfs_added_done(struct wfs_added *a);
 
 /*
- * Adds tokens (content, len and flags) in one call: those without an id in the vocabulary get the next free ones. 0; -EINVAL
- * when a new id is taken (the result is not defined then), -EFBIG, -ENOMEM. Contents must live as long as a.
+ * Adds tokens (content, len and flags) in one call: those without an id in the vocabulary get the next free ones. 0;
+ * -EINVAL when a new id is taken (the result is not defined then), -EFBIG, -ENOMEM. Contents must live as long as a.
  */
 int wfs_added_add(struct wfs_added *a, const struct wfs_vocab *vocab, const struct wfs_added_token *tokens, size_t n,
                   struct wfs_error *err);

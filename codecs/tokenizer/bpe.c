@@ -97,8 +97,10 @@ static int resolve_merges(struct wfs_bpe *bpe, const struct wfs_text *halves, si
     }
     if (i == n)
         return 0;
-    return wfs_error_set(err, EINVAL, "tokenizer.json: model.merges: number %zu ('%.100s'): its tokens or what they make "
-                         "are not in the vocabulary", bpe->n_merges, halves[2 * i].at);
+    return wfs_error_set(err, EINVAL,
+                         "tokenizer.json: model.merges: number %zu ('%.100s'): its tokens or what they make "
+                         "are not in the vocabulary",
+                         bpe->n_merges, halves[2 * i].at);
 }
 
 static int load_merges(struct wfs_bpe *bpe, const cJSON *merges, struct wfs_error *err)

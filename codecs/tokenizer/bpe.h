@@ -30,12 +30,15 @@ struct wfs_bpe {
 void wfs_bpe_init(struct wfs_bpe *bpe);
 void wfs_bpe_done(struct wfs_bpe *bpe);
 
-/* Reads the "model" object of a tokenizer.json (type BPE). 0, -EINVAL (what the library refuses too), -ENOTSUP, -ENOMEM. */
+/*
+ * Reads the "model" object of a tokenizer.json (type BPE). 0, -EINVAL (what the library refuses too), -ENOTSUP,
+ * -ENOMEM.
+ */
 int wfs_bpe_load(struct wfs_bpe *bpe, const struct cJSON *model, struct wfs_error *err);
 
 /*
- * Encodes words one by one and appends their ids (native uint32_t) to ids; ends[i] becomes the number of ids up to and with
- * word i. Many words in one call cost one pass over the merges. 0, -EINVAL, -EFBIG (too much work), -ENOMEM.
+ * Encodes words one by one and appends their ids (native uint32_t) to ids; ends[i] becomes the number of ids up to and
+ * with word i. Many words in one call cost one pass over the merges. 0, -EINVAL, -EFBIG (too much work), -ENOMEM.
  */
 int wfs_bpe_encode(const struct wfs_bpe *bpe, const struct wfs_text *words, size_t n_words, struct wfs_buf *ids,
                    size_t *ends, struct wfs_error *err);

@@ -14,8 +14,8 @@ enum {
 };
 
 /*
- * The merges that can matter for the words of one call, by their pair. A big model has hundreds of thousands of merges and a
- * test text needs a few hundred, so looking for these beats a table of all.
+ * The merges that can matter for the words of one call, by their pair. A big model has hundreds of thousands of merges
+ * and a test text needs a few hundred, so looking for these beats a table of all.
  */
 struct pair_slot {
     uint64_t pair; /* left << 32 | right */
@@ -67,7 +67,10 @@ static bool wanted(const struct encoder *e, uint32_t id)
     return e->want_all || (e->wanted[id / 64] >> id % 64 & 1);
 }
 
-/* Marks every token that is part of a word. A symbol that is no such part (unk, a byte) can only be met with all merges. */
+/*
+ * Marks every token that is part of a word. A symbol that is no such part (unk, a byte) can only be met with all
+ * merges.
+ */
 static int want_parts(struct encoder *e, const struct wfs_text *word, size_t *lookups, struct wfs_error *err)
 {
     const struct wfs_vocab *v = &e->bpe->vocab;
@@ -151,7 +154,10 @@ static bool add_byte_symbols(struct encoder *e, const char *text, size_t len)
     return true;
 }
 
-/* One symbol for each character; what has no token becomes bytes, or unk (a run of them one unk when fused), or nothing. */
+/*
+ * One symbol for each character; what has no token becomes bytes, or unk (a run of them one unk when fused), or
+ * nothing.
+ */
 static int first_symbols(struct encoder *e, const struct wfs_text *word, struct wfs_error *err)
 {
     const struct wfs_bpe *bpe = e->bpe;
@@ -173,7 +179,8 @@ static int first_symbols(struct encoder *e, const struct wfs_text *word, struct 
         if (!bpe->unk)
             continue;
         if (!wfs_vocab_find(&bpe->vocab, bpe->unk, strlen(bpe->unk), &unk))
-            return wfs_error_set(err, EINVAL, "tokenizer.json: model.unk_token '%s' is not in the vocabulary", bpe->unk);
+            return wfs_error_set(err, EINVAL, "tokenizer.json: model.unk_token '%s' is not in the vocabulary",
+                                 bpe->unk);
         if (unk_len && !bpe->fuse_unk) {
             add_symbol(e, unk, unk_len);
             unk_len = 0;
@@ -236,8 +243,8 @@ static bool pop_pair(struct encoder *e, struct candidate *ret)
 }
 
 /*
- * An entry of the heap may be out of date. The library then only asks whether the pair that stands there now makes the same
- * token, and merges at the rank of the old pair: so do we.
+ * An entry of the heap may be out of date. The library then only asks whether the pair that stands there now makes the
+ * same token, and merges at the rank of the old pair: so do we.
  */
 static void merge_symbols(struct encoder *e)
 {

@@ -16,7 +16,10 @@ struct template {
     size_t len;
 };
 
-/* Reads a file as Python does in text mode: UTF-8, and every line ends with a line feed. 1, 0 (no such file) or an error. */
+/*
+ * Reads a file as Python does in text mode: UTF-8, and every line ends with a line feed. 1, 0 (no such file) or an
+ * error.
+ */
 static int read_text(const struct wfs_folder *folder, const char *name, struct wfs_blob *ret, struct wfs_error *err)
 {
     int r = folder->read(folder->ctx, name, ret, err);
@@ -75,8 +78,10 @@ static int write_named(struct wfs_kv_list *kv, const struct template *t, char **
         return 0;
     }
     if (*only_name && strcmp(*only_name, name) != 0)
-        return wfs_error_set(err, ENOTSUP, "two named chat templates, '%s' and '%s': the converter lists their names in an "
-                             "order that changes from run to run, so there is no file to be equal to", *only_name, name);
+        return wfs_error_set(err, ENOTSUP,
+                             "two named chat templates, '%s' and '%s': the converter lists their names in an "
+                             "order that changes from run to run, so there is no file to be equal to",
+                             *only_name, name);
     wfs_kv_text(kv, (const char *)key.data, t->text, t->len);
     if (!*only_name)
         *only_name = WFS_STEAL(name);
@@ -152,7 +157,8 @@ int wfs_chat_template_write(struct wfs_tokenizer_files *files, const cJSON *conf
         return r;
     if (r == 1) {
         if (folder_has(files->folder, "additional_chat_templates"))
-            return wfs_error_set(err, ENOTSUP, "additional_chat_templates: chat templates in a folder of their own are not "
+            return wfs_error_set(err, ENOTSUP,
+                                 "additional_chat_templates: chat templates in a folder of their own are not "
                                  "supported");
         wfs_kv_text(kv, KEY, (const char *)text.data, text.len);
         return 0;

@@ -26,7 +26,10 @@ struct wfs_tokenizer_files {
 void wfs_tokenizer_files_init(struct wfs_tokenizer_files *f, const struct wfs_folder *folder);
 void wfs_tokenizer_files_done(struct wfs_tokenizer_files *f);
 
-/* The file's object, valid until _done; *ret is NULL when there is no such file. 0; -EINVAL when it is no object; or the read's error. */
+/*
+ * The file's object, valid until _done; *ret is NULL when there is no such file. 0; -EINVAL when it is no object; or
+ * the read's error.
+ */
 int wfs_tokenizer_files_get(struct wfs_tokenizer_files *f, enum wfs_tokenizer_file which, const cJSON **ret,
                             struct wfs_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * What the pinned converter calls the pre-tokenizer whose ids of the test text have this hash. Source: llama.cpp b10605,
- * conversion/base.py, get_vocab_base_pre (the table there is generated; this one is made from it).
+ * What the pinned converter calls the pre-tokenizer whose ids of the test text have this hash. Source: llama.cpp
+ * b10605, conversion/base.py, get_vocab_base_pre (the table there is generated; this one is made from it).
  */
 #include "fingerprint.h"
 

@@ -62,8 +62,8 @@ static int load_added_tokens(struct wfs_hf *hf, struct wfs_error *err)
         uint64_t id;
 
         if (!t.content || !wfs_json_u64(wfs_json_get(o, "id"), &id) || id > UINT32_MAX)
-            return wfs_error_set(err, EINVAL, "tokenizer.json: added_tokens: number %zu has no content, or no 32-bit id",
-                                 n);
+            return wfs_error_set(err, EINVAL,
+                                 "tokenizer.json: added_tokens: number %zu has no content, or no 32-bit id", n);
         if (strstr(t.content, "\xc0\x80"))
             return wfs_error_set(err, ENOTSUP, "tokenizer.json: added_tokens: a NUL in number %zu", n);
         for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -197,8 +197,9 @@ static int apply_template(const cJSON *o, const struct wfs_buf *ids, struct wfs_
         if (sequence && strcmp(sequence, "A") == 0)
             wfs_buf_put(out, ids->data, ids->len);
         else if (!special || !put_ids(wfs_json_get(wfs_json_get(specials, special), "ids"), out))
-            return wfs_error_set(err, EINVAL, "tokenizer.json: post_processor: a template that names '%s', which has no ids",
-                                 special ? special : sequence ? sequence : "");
+            return wfs_error_set(err, EINVAL,
+                                 "tokenizer.json: post_processor: a template that names '%s', which has no ids",
+                                 special ? special : "a sequence");
     }
     return 0;
 }
@@ -309,7 +310,9 @@ int wfs_hf_encode(struct wfs_hf *hf, const char *text, size_t len, bool add_spec
     return mine.failed || ids->failed ? out_of_memory(err) : 0;
 }
 
-/* How many bytes of an invalid sequence one replacement character stands for: those that a valid one could start with. */
+/*
+ * How many bytes of an invalid sequence one replacement character stands for: those that a valid one could start with.
+ */
 static size_t invalid_len(const uint8_t *p, size_t len)
 {
     uint8_t lo = 0x80, hi = 0xbf;

@@ -1,6 +1,6 @@
 /*
- * The tokenizer of a tokenizer.json as the pinned transformers (4.57.6, with tokenizers 0.22) load it: AutoTokenizer picks a
- * class, and the class and tokenizer_config.json change what the file says.
+ * The tokenizer of a tokenizer.json as the pinned transformers (4.57.6, with tokenizers 0.22) load it: AutoTokenizer
+ * picks a class, and the class and tokenizer_config.json change what the file says.
  */
 #ifndef WFS_TOKENIZER_HF_H
 #define WFS_TOKENIZER_HF_H
@@ -28,8 +28,8 @@ void wfs_hf_init(struct wfs_hf *hf);
 void wfs_hf_done(struct wfs_hf *hf);
 
 /*
- * Loads the tokenizer. files must live as long as hf. 0; -ENOENT without a tokenizer.json; -EINVAL for what the reference
- * refuses too; -ENOTSUP for what is not known here; -EFBIG, -ENOMEM.
+ * Loads the tokenizer. files must live as long as hf. 0; -ENOENT without a tokenizer.json; -EINVAL for what the
+ * reference refuses too; -ENOTSUP for what is not known here; -EFBIG, -ENOMEM.
  */
 int wfs_hf_load(struct wfs_hf *hf, struct wfs_tokenizer_files *files, struct wfs_error *err);
 

@@ -103,7 +103,8 @@ static int find_class(struct loading *l, struct wfs_error *err)
         }
     }
     if (!name)
-        return wfs_error_set(err, ENOTSUP, "neither tokenizer_config.json nor config.json says which tokenizer_class it is");
+        return wfs_error_set(err, ENOTSUP,
+                             "neither tokenizer_config.json nor config.json says which tokenizer_class it is");
     n = strlen(name);
     if (n > 4 && strcmp(name + n - 4, "Fast") == 0)
         n -= 4;
@@ -152,7 +153,9 @@ static unsigned flags_of(const struct value *v, bool special)
     return special ? flags | WFS_ADDED_SPECIAL : flags;
 }
 
-/* One special token of a file: null, a string, or an object (from the map any, in the config one marked as AddedToken). */
+/*
+ * One special token of a file: null, a string, or an object (from the map any, in the config one marked as AddedToken).
+ */
 static int special_value(const cJSON *v, const char *key, bool from_map, struct value *ret, struct wfs_error *err)
 {
     const char *file = from_map ? "special_tokens_map.json" : "tokenizer_config.json";
@@ -258,7 +261,8 @@ static int read_decoder(struct loading *l, struct wfs_error *err)
         for (const cJSON *o = decoder->child; o; o = o->next) {
             r = added_token(o, "tokenizer_config.json", &v, err);
             if (r == 0 && !wfs_py_int(o->string, &v.id))
-                r = wfs_error_set(err, EINVAL, "tokenizer_config.json: added_tokens_decoder: '%s' is not an id", o->string);
+                r = wfs_error_set(err, EINVAL, "tokenizer_config.json: added_tokens_decoder: '%s' is not an id",
+                                  o->string);
             if (r == 0)
                 r = put_decoder(l, &v, err);
             if (r < 0)
@@ -345,7 +349,8 @@ static int extra_tokens(struct loading *l, struct wfs_error *err)
     if (!extra)
         return 0;
     if (!cJSON_IsObject(extra))
-        return wfs_error_set(err, EINVAL, "tokenizer_config.json: extra_special_tokens is no object; transformers 4.57.6, "
+        return wfs_error_set(err, EINVAL,
+                             "tokenizer_config.json: extra_special_tokens is no object; transformers 4.57.6, "
                              "with which the converter runs, cannot load that");
     for (const cJSON *o = extra->child; o && r == 0; o = o->next) {
         r = special_value(o, o->string, false, &v, err);
@@ -388,8 +393,8 @@ static void put_token(struct wfs_buf *tokens, const struct value *v, bool specia
 }
 
 /*
- * The tokens of added_tokens_decoder by their ids, then the special tokens that are no AddedToken with a known text. All that
- * is named as a special token becomes special.
+ * The tokens of added_tokens_decoder by their ids, then the special tokens that are no AddedToken with a known text.
+ * All that is named as a special token becomes special.
  */
 static int add_tokens(struct loading *l, struct wfs_error *err)
 {
@@ -433,7 +438,8 @@ static int add_tokens(struct loading *l, struct wfs_error *err)
                          tokens.len / sizeof(struct wfs_added_token), err);
 }
 
-static int template_token(struct loading *l, enum attribute a, const char *option, uint32_t *ret_id, struct wfs_error *err)
+static int template_token(struct loading *l, enum attribute a, const char *option, uint32_t *ret_id,
+                          struct wfs_error *err)
 {
     const char *text = l->attributes[a].text, *unk = l->attributes[UNK].text;
 
@@ -441,8 +447,8 @@ static int template_token(struct loading *l, enum attribute a, const char *optio
         return wfs_error_set(err, EINVAL, "tokenizer_config.json: %s asks for a %s, and there is none (the reference "
                              "refuses that)", option, attribute_names[a]);
     if (!*text || *text == '$' || strpbrk(text, " :"))
-        return wfs_error_set(err, EINVAL, "tokenizer_config.json: the %s '%s' cannot stand in a template", attribute_names[a],
-                             text);
+        return wfs_error_set(err, EINVAL, "tokenizer_config.json: the %s '%s' cannot stand in a template",
+                             attribute_names[a], text);
     if (wfs_hf_id(l->hf, text, ret_id) || (unk && wfs_hf_id(l->hf, unk, ret_id)))
         return 0;
     return wfs_error_set(err, EINVAL, "tokenizer_config.json: the %s '%s' has no id", attribute_names[a], text);
@@ -475,8 +481,10 @@ static int apply_options(struct loading *l, struct wfs_error *err)
 
     if ((l->class->prefix_default_none && !wfs_py_is_none(prefix)) ||
         wfs_py_truthy(wfs_json_get(l->config, "from_slow")))
-        return wfs_error_set(err, EINVAL, "tokenizer_config.json: %s makes transformers rebuild the tokenizer from a "
-                             "tokenizer.model, and there is none", wfs_py_is_none(prefix) ? "from_slow" : "add_prefix_space");
+        return wfs_error_set(err, EINVAL,
+                             "tokenizer_config.json: %s makes transformers rebuild the tokenizer from a "
+                             "tokenizer.model, and there is none",
+                             wfs_py_is_none(prefix) ? "from_slow" : "add_prefix_space");
     if (wfs_py_truthy(wfs_json_get(l->config, "fix_mistral_regex")) && hf->bpe.vocab.n_tokens > 100000)
         return wfs_error_set(err, ENOTSUP, "tokenizer_config.json: fix_mistral_regex is not supported");
     if (wfs_json_get(l->config, "fast_tokenizer_files"))

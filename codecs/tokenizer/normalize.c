@@ -23,7 +23,8 @@ static bool is_ascii(const char *text, size_t len)
     return true;
 }
 
-static int unicode_form(utf8proc_option_t form, const char *text, size_t len, struct wfs_buf *out, struct wfs_error *err)
+static int unicode_form(utf8proc_option_t form, const char *text, size_t len, struct wfs_buf *out,
+                        struct wfs_error *err)
 {
     WFS_CLEANUP(wfs_free) utf8proc_uint8_t *mapped = NULL;
     utf8proc_ssize_t n;
@@ -80,7 +81,8 @@ static int sequence(const cJSON *o, unsigned nesting, const char *text, size_t l
     WFS_CLEANUP(wfs_buf_done) struct wfs_buf now = WFS_BUF_INIT;
 
     if (!cJSON_IsArray(parts) || nesting == MAX_NESTING)
-        return wfs_error_set(err, EINVAL, "tokenizer.json: normalizer: a Sequence without a list, or nested too deeply");
+        return wfs_error_set(err, EINVAL,
+                             "tokenizer.json: normalizer: a Sequence without a list, or nested too deeply");
     wfs_buf_put(&now, text, len);
     for (const cJSON *part = parts->child; part; part = part->next) {
         struct wfs_buf next = WFS_BUF_INIT;

@@ -9,7 +9,10 @@
 
 struct cJSON;
 
-/* Appends the normalized text. object may be NULL or null (nothing changes). 0; -ENOTSUP naming what is not known; -EINVAL, -ENOMEM. */
+/*
+ * Appends the normalized text. object may be NULL or null (nothing changes). 0; -ENOTSUP naming what is not known;
+ * -EINVAL, -ENOMEM.
+ */
 int wfs_normalize(const struct cJSON *object, const char *text, size_t len, struct wfs_buf *out, struct wfs_error *err);
 
 #endif

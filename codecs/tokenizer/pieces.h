@@ -1,6 +1,6 @@
 /*
- * A text on its way through a tokenizer: an ordered list of pieces, each either text still to be split and encoded or an
- * added token that is settled already. Every step reads one list and writes the next.
+ * A text on its way through a tokenizer: an ordered list of pieces, each either text still to be split and encoded or
+ * an added token that is settled already. Every step reads one list and writes the next.
  */
 #ifndef WFS_TOKENIZER_PIECES_H
 #define WFS_TOKENIZER_PIECES_H

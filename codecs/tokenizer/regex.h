@@ -1,6 +1,7 @@
 /*
- * The regular expressions of a tokenizer.json. Their dialect is Oniguruma's (its Ruby syntax over UTF-8); they are run by
- * PCRE2 after a translation that keeps what means the same in both, rewrites what is spelt otherwise, and refuses the rest.
+ * The regular expressions of a tokenizer.json. Their dialect is Oniguruma's (its Ruby syntax over UTF-8); they are run
+ * by PCRE2 after a translation that keeps what means the same in both, rewrites what is spelt otherwise, and refuses
+ * the rest.
  */
 #ifndef WFS_TOKENIZER_REGEX_H
 #define WFS_TOKENIZER_REGEX_H
@@ -26,9 +27,9 @@ int wfs_regex_new(const char *pattern, enum wfs_regex_kind kind, struct wfs_rege
 void wfs_regex_free(struct wfs_regex *regex);
 
 /*
- * Appends the stretches (struct wfs_match) of a text, matched and not, in order; together they cover it. An empty match is one
- * of length 0, but not directly behind another match. 0; -EINVAL (text that is not UTF-8, or a pattern that backtracks without
- * end), -ENOMEM.
+ * Appends the stretches (struct wfs_match) of a text, matched and not, in order; together they cover it. An empty match
+ * is one of length 0, but not directly behind another match. 0; -EINVAL (text that is not UTF-8, or a pattern that
+ * backtracks without end), -ENOMEM.
  */
 int wfs_regex_find(const struct wfs_regex *regex, const char *text, size_t len, struct wfs_buf *matches,
                    struct wfs_error *err);

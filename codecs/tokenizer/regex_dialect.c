@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * Oniguruma's \w and \s, which PCRE2's are not (measured over all code points): marks and connectors are words. Outside of a
- * class, \w also takes those numbers below U+0100 that are no digits, and \W does not.
+ * Oniguruma's \w and \s, which PCRE2's are not (measured over all code points): marks and connectors are words. Outside
+ * of a class, \w also takes those numbers below U+0100 that are no digits, and \W does not.
  */
 #define WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
 #define WORD_BY_ITSELF WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"

@@ -10,7 +10,14 @@
 #include <string.h>
 
 /* Field numbers of ModelProto, its pieces and its trainer_spec. */
-enum { MODEL_PIECES = 1, MODEL_TRAINER_SPEC = 2, PIECE_TEXT = 1, PIECE_SCORE = 2, PIECE_TYPE = 3, TRAINER_BYTE_FALLBACK = 35 };
+enum {
+    MODEL_PIECES = 1,
+    MODEL_TRAINER_SPEC = 2,
+    PIECE_TEXT = 1,
+    PIECE_SCORE = 2,
+    PIECE_TYPE = 3,
+    TRAINER_BYTE_FALLBACK = 35
+};
 
 enum wire { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_GROUP_END = 4, WIRE_32 = 5 };
 

@@ -1,6 +1,6 @@
 /*
- * The pieces of a SentencePiece model (tokenizer.model, a protobuf message). Source of the layout: sentencepiece_model.proto;
- * of what is refused: ModelInterface::InitializePieces of sentencepiece 0.2.
+ * The pieces of a SentencePiece model (tokenizer.model, a protobuf message). Source of the layout:
+ * sentencepiece_model.proto; of what is refused: ModelInterface::InitializePieces of sentencepiece 0.2.
  */
 #ifndef WFS_TOKENIZER_SENTENCEPIECE_H
 #define WFS_TOKENIZER_SENTENCEPIECE_H
@@ -27,7 +27,10 @@ struct wfs_sentencepiece {
     enum wfs_piece_type type;
 };
 
-/* Appends the model's pieces (struct wfs_sentencepiece) to pieces. 0; -EINVAL when the library would not load it; -EFBIG, -ENOMEM. */
+/*
+ * Appends the model's pieces (struct wfs_sentencepiece) to pieces. 0; -EINVAL when the library would not load it;
+ * -EFBIG, -ENOMEM.
+ */
 int wfs_sentencepiece_parse(const void *data, size_t len, struct wfs_buf *pieces, struct wfs_error *err);
 
 #endif

@@ -79,12 +79,13 @@ static int set_id(struct special *s, enum type type, const cJSON *value, const c
         id = -1;
     }
     if (id < 0)
-        return wfs_error_set(err, EINVAL, "%s: the id of the %s token is negative or too large", file, types[type].name);
+        return wfs_error_set(err, EINVAL, "%s: the id of the %s token is negative or too large", file,
+                             types[type].name);
     if ((s->request->n_vocab >= 0 && id >= s->request->n_vocab) || s->ids[type] >= 0)
         return 0;
     if (id > UINT32_MAX && types[type].id_key)
-        return wfs_error_set(err, EINVAL, "%s: the id of the %s token, %lld, does not fit 32 bits", file, types[type].name,
-                             (long long)id);
+        return wfs_error_set(err, EINVAL, "%s: the id of the %s token, %lld, does not fit 32 bits", file,
+                             types[type].name, (long long)id);
     s->ids[type] = id;
     s->ids_order[s->n_ids++] = type;
     return 0;
@@ -209,7 +210,8 @@ static const cJSON *read_trailing(struct special *s, const cJSON *single, struct
 }
 
 /* "A [sep] [eos] B" in the pair template decides add_sep. */
-static void read_pair(struct special *s, const cJSON *pair, const cJSON *leading, const cJSON *trailing, struct known *k)
+static void read_pair(struct special *s, const cJSON *pair, const cJSON *leading, const cJSON *trailing,
+                      struct known *k)
 {
     const cJSON *parts[4] = { NULL };
     size_t n = length(pair), from = 0, count = 0, i = 0;

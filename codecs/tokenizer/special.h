@@ -1,4 +1,7 @@
-/* SpecialVocab of the converter: merges, special ids, add_X_token, chat templates and normalizer keys. Source: gguf/vocab.py. */
+/*
+ * SpecialVocab of the converter: merges, special ids, add_X_token, chat templates and normalizer keys. Source:
+ * gguf/vocab.py.
+ */
 #ifndef WFS_TOKENIZER_SPECIAL_H
 #define WFS_TOKENIZER_SPECIAL_H
 

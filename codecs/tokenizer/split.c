@@ -98,7 +98,8 @@ static int add_byte_level(const cJSON *o, enum wfs_prefix_space prefix_space, st
 
     if (!cJSON_IsBool(add) || (use && !cJSON_IsBool(use)))
         return invalid(err, "a ByteLevel without booleans for add_prefix_space and use_regex");
-    step->prefix_space = prefix_space == WFS_PREFIX_SPACE_KEEP ? cJSON_IsTrue(add) : prefix_space == WFS_PREFIX_SPACE_ON;
+    step->prefix_space =
+        prefix_space == WFS_PREFIX_SPACE_KEEP ? cJSON_IsTrue(add) : prefix_space == WFS_PREFIX_SPACE_ON;
     step->byte_level = true;
     step->behaviour = ISOLATED;
     return use && cJSON_IsFalse(use) ? 0 : new_regex(GPT2_PATTERN, WFS_REGEX_PATTERN, step, err);

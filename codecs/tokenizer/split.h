@@ -1,4 +1,6 @@
-/* The "pre_tokenizer" of a tokenizer.json: how a text is split into words, as the `tokenizers` library (0.22) does it. */
+/*
+ * The "pre_tokenizer" of a tokenizer.json: how a text is split into words, as the `tokenizers` library (0.22) does it.
+ */
 #ifndef WFS_TOKENIZER_SPLIT_H
 #define WFS_TOKENIZER_SPLIT_H
 

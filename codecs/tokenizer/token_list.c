@@ -111,9 +111,10 @@ static int find_pre(struct wfs_hf *hf, const char **ret, struct wfs_error *err)
     wfs_splitter_describe(wfs_json_get(hf->json, "pre_tokenizer"), &patterns);
     wfs_buf_u8(&patterns, 0);
     return patterns.failed ? out_of_memory(err)
-                           : wfs_error_set(err, ENOTSUP, "tokenizer.json: the converter knows no pre-tokenizer with the hash "
-                                           "%s; option pretokenizer=NAME forces one; it splits by %s", hash,
-                                           (const char *)patterns.data);
+                           : wfs_error_set(err, ENOTSUP,
+                                           "tokenizer.json: the converter knows no pre-tokenizer with the hash "
+                                           "%s; option pretokenizer=NAME forces one; it splits by %s",
+                                           hash, (const char *)patterns.data);
 }
 
 /* The size of the list, and that it holds every id. */
@@ -130,8 +131,10 @@ static int list_size(const struct wfs_hf *hf, int64_t vocab_size, uint32_t *ret,
     if (vocab_size < 0)
         vocab_size = count;
     if (max >= vocab_size)
-        return wfs_error_set(err, EINVAL, "tokenizer.json has a token with the id %u, but vocab_size of config.json is %lld "
-                             "(the converter refuses that)", max, (long long)vocab_size);
+        return wfs_error_set(err, EINVAL,
+                             "tokenizer.json has a token with the id %u, but vocab_size of config.json is %lld "
+                             "(the converter refuses that)",
+                             max, (long long)vocab_size);
     if (vocab_size > WFS_VOCAB_MAX)
         return wfs_error_set(err, EFBIG, "config.json: vocab_size %lld is over the limit of %d", (long long)vocab_size,
                              WFS_VOCAB_MAX);
@@ -139,7 +142,8 @@ static int list_size(const struct wfs_hf *hf, int64_t vocab_size, uint32_t *ret,
     return 0;
 }
 
-static int fill_gpt2(struct wfs_hf *hf, uint32_t n, struct wfs_buf *tokens, struct wfs_buf *types, struct wfs_error *err)
+static int fill_gpt2(struct wfs_hf *hf, uint32_t n, struct wfs_buf *tokens, struct wfs_buf *types,
+                     struct wfs_error *err)
 {
     for (uint32_t id = 0; id < n; id++) {
         const struct wfs_added_token *added = wfs_added_by_id(&hf->added, id);

@@ -23,11 +23,14 @@ bool wfs_token_looks_special(const char *text, size_t len);
 void wfs_token_put_plain(struct wfs_buf *out, const char *text, size_t len);
 
 /*
- * The three kinds of vocabulary. Each writes model, pre, tokens, (scores,) token_type and what SpecialVocab adds, and sets
- * *ret_n_tokens. 0 or a negative errno with a message.
+ * The three kinds of vocabulary. Each writes model, pre, tokens, (scores,) token_type and what SpecialVocab adds, and
+ * sets *ret_n_tokens. 0 or a negative errno with a message.
  */
 
-/* _set_vocab_sentencepiece; *ret_absent is true (and 0 returned) when there is no tokenizer.model. vocab_size: 0 or less = that of the model. */
+/*
+ * _set_vocab_sentencepiece; *ret_absent is true (and 0 returned) when there is no tokenizer.model. vocab_size: 0 or
+ * less = that of the model.
+ */
 int wfs_token_list_sentencepiece(struct wfs_tokenizer_files *files, int64_t vocab_size, struct wfs_kv_list *kv,
                                  bool *ret_absent, uint64_t *ret_n_tokens, struct wfs_error *err);
 
@@ -35,7 +38,10 @@ int wfs_token_list_sentencepiece(struct wfs_tokenizer_files *files, int64_t voca
 int wfs_token_list_llama_hf(struct wfs_tokenizer_files *files, struct wfs_kv_list *kv, bool *ret_absent,
                             uint64_t *ret_n_tokens, struct wfs_error *err);
 
-/* _set_vocab_gpt2. vocab_size: -1 = as many as the tokenizer has. force_pre: the pre-tokenizer's name, or NULL to find it. */
+/*
+ * _set_vocab_gpt2. vocab_size: -1 = as many as the tokenizer has. force_pre: the pre-tokenizer's name, or NULL to find
+ * it.
+ */
 int wfs_token_list_gpt2(struct wfs_tokenizer_files *files, int64_t vocab_size, const char *force_pre,
                         struct wfs_kv_list *kv, uint64_t *ret_n_tokens, struct wfs_error *err);
 

@@ -29,7 +29,10 @@ static int out_of_memory(struct wfs_error *err)
     return wfs_error_set(err, ENOMEM, "out of memory");
 }
 
-/* The token of an id, counted from the end when negative, as Python does; NULL beyond the end (left out by the converter). */
+/*
+ * The token of an id, counted from the end when negative, as Python does; NULL beyond the end (left out by the
+ * converter).
+ */
 static int find_token(struct list *list, int64_t id, const char *file, struct token **ret, struct wfs_error *err)
 {
     *ret = NULL;

@@ -12,8 +12,8 @@
 enum { SIZE_DEFAULT = 32000, SIZE_CODE_LLAMA = 32016, SIZE_GRANITE = 49152, CODE_LLAMA_EOT = 32010 };
 
 /* Source: Qwen2Model.set_vocab */
-static int write_qwen2(const struct wfs_tokenizer_request *req, struct wfs_tokenizer_files *files, struct wfs_kv_list *kv,
-                       uint64_t *ret_n_tokens, struct wfs_error *err)
+static int write_qwen2(const struct wfs_tokenizer_request *req, struct wfs_tokenizer_files *files,
+                       struct wfs_kv_list *kv, uint64_t *ret_n_tokens, struct wfs_error *err)
 {
     bool absent;
     int r = wfs_token_list_sentencepiece(files, req->vocab_size, kv, &absent, ret_n_tokens, err);
@@ -40,7 +40,8 @@ static int write_llama_head(struct wfs_tokenizer_files *files, struct wfs_kv_lis
     if (r == 0 && !tokenizer) {
         r = has_file(files->folder, "tekken.json", err);
         if (r == 1)
-            r = wfs_error_set(err, ENOTSUP, "tekken.json without a tokenizer.json: Mistral's own format is not supported");
+            r = wfs_error_set(err, ENOTSUP,
+                              "tekken.json without a tokenizer.json: Mistral's own format is not supported");
     }
     if (r == 0)
         r = wfs_tokenizer_files_get(files, WFS_FILE_TOKENIZER_CONFIG, &config, err);
@@ -56,8 +57,8 @@ static int write_llama_head(struct wfs_tokenizer_files *files, struct wfs_kv_lis
 }
 
 /* Source: LlamaModel.set_vocab */
-static int write_llama(const struct wfs_tokenizer_request *req, struct wfs_tokenizer_files *files, struct wfs_kv_list *kv,
-                       uint64_t *ret_n_tokens, struct wfs_error *err)
+static int write_llama(const struct wfs_tokenizer_request *req, struct wfs_tokenizer_files *files,
+                       struct wfs_kv_list *kv, uint64_t *ret_n_tokens, struct wfs_error *err)
 {
     struct wfs_special_request infill = { .infill = true, .n_vocab = -1, .eot_id = CODE_LLAMA_EOT };
     int64_t size = req->vocab_size < 0 ? SIZE_DEFAULT : req->vocab_size;
@@ -86,8 +87,10 @@ int wfs_tokenizer_write(const struct wfs_tokenizer_request *req, struct wfs_kv_l
 
     wfs_tokenizer_files_init(&files, req->folder);
     if (req->force_pre && !wfs_fingerprint_known(req->force_pre))
-        return wfs_error_set(err, EINVAL, "option pretokenizer=%s: not a name that the converter knows (llama-bpe, qwen2, "
-                             "gpt-2 ...)", req->force_pre);
+        return wfs_error_set(err, EINVAL,
+                             "option pretokenizer=%s: not a name that the converter knows (llama-bpe, qwen2, "
+                             "gpt-2 ...)",
+                             req->force_pre);
     if (req->method == WFS_VOCAB_QWEN2)
         r = write_qwen2(req, &files, kv, &n_tokens, err);
     else

@@ -110,7 +110,8 @@ size_t wfs_vocab_find_all(const struct wfs_vocab *v, const struct wfs_text *toke
     return n;
 }
 
-static int measure(const cJSON *object, uint64_t *ret_max, size_t *ret_count, uint64_t *ret_bytes, struct wfs_error *err)
+static int measure(const cJSON *object, uint64_t *ret_max, size_t *ret_count, uint64_t *ret_bytes,
+                   struct wfs_error *err)
 {
     uint64_t id;
 
@@ -146,8 +147,10 @@ static int fill(struct wfs_vocab *v, const cJSON *object, struct wfs_error *err)
         wfs_json_u64(t, &id);
         other = wfs_vocab_token(v, (uint32_t)id, NULL);
         if (other)
-            return wfs_error_set(err, EINVAL, "tokenizer.json: model.vocab: '%s' and '%s' have the same id, %u; which of "
-                                 "them the converter writes is not defined", other, t->string, (unsigned)id);
+            return wfs_error_set(err, EINVAL,
+                                 "tokenizer.json: model.vocab: '%s' and '%s' have the same id, %u; which of "
+                                 "them the converter writes is not defined",
+                                 other, t->string, (unsigned)id);
         /* The parser keeps one of duplicate keys, so the slot is free. */
         s->hash = (uint32_t)(hash >> 32);
         s->id = (uint32_t)id + 1;

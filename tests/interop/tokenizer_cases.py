@@ -1,179 +1,16 @@
-"""The folders that check_tokenizer.py compares: small tokenizers of every kind, and the real ones where they are at hand."""
+"""The folders of check_tokenizer.py: small tokenizers of every kind, and the real ones where they are at hand."""
 
-import ast
 import copy
 import json
 import pathlib
-import re
 import tarfile
 
-import sentencepiece
-from sentencepiece import sentencepiece_model_pb2 as spm_pb2
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizer_folders import (ASIDE, LLAMA2_CONFIG, LLAMA3, LLAMA3_CONFIG, N_BASE, N_SPM, O200K, QWEN2,
+                               QWEN_CONFIG, DEEPSEEK_V3, SPECIAL, SPM, SPM_BYTES, TEKKEN, Case, added, byte_step, changed_model,
+                               decoder_of, llama3, llama3_case, qwen, qwen_case, sequence, spm_case, spm_json, split,
+                               template)
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-REAL = REPO.parent / "shared" / "tokenizers"
-
-LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-          r"|\s+(?!\S)|\s+")
-QWEN2 = LLAMA3.replace("{1,3}", "")
-O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-         r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace("{1,3}", "")
-DEEPSEEK_V3 = (r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
-               r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-
-SPECIAL = dict(single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)
-
-
-def test_text(llama_cpp):
-    source = (llama_cpp / "conversion" / "base.py").read_text()
-    return ast.literal_eval(re.search(r"chktxt = ('.*')\n", source).group(1))
-
-
-class Case:
-    """One folder. force: name the pre-tokenizer on both sides. says: dump_tokenizer must fail with these words."""
-
-    def __init__(self, name, arch="LlamaForCausalLM", tokenizer=None, tokenizer_config=None, config=None, model=None,
-                 files=None, force=True, says=None):
-        self.name, self.arch, self.force, self.says = name, arch, force, says
-        self.note = "ok"
-        self.tokenizer, self.tokenizer_config, self.model, self.files = tokenizer, tokenizer_config, model, files or {}
-        kind = {"LlamaForCausalLM": "llama", "MistralForCausalLM": "mistral", "Qwen2ForCausalLM": "qwen2",
-                "Qwen3ForCausalLM": "qwen3"}[arch]
-        self.config = {"architectures": [arch], "model_type": kind, "hidden_size": 64, "intermediate_size": 128,
-                       "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 512}
-        self.config.update(config or {})
-        self.config = {key: value for key, value in self.config.items() if value is not ...}
-
-    def write(self, folder):
-        folder.mkdir(parents=True)
-        put_json(folder / "config.json", self.config)
-        if isinstance(self.tokenizer, dict):
-            put_json(folder / "tokenizer.json", self.tokenizer)
-        if self.tokenizer_config is not None:
-            put_json(folder / "tokenizer_config.json", self.tokenizer_config)
-        if self.model is not None:
-            (folder / "tokenizer.model").write_bytes(self.model)
-        for name, data in self.files.items():
-            path = folder / name
-            path.parent.mkdir(exist_ok=True)
-            if isinstance(data, bytes):
-                path.write_bytes(data)
-            elif isinstance(data, pathlib.Path):
-                path.symlink_to(data)
-            else:
-                put_json(path, data)
-
-
-def put_json(path, value):
-    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
-
-
-# ---- byte-level BPE
-
-def corpus():
-    text = ("Hello world, I've told you he's there; we'll see 123 4567 3.14 times.\n\n\tdef f(x):\n    return x ** 2  # ok\n"
-            "Привет мир, български текст. 你好世界 apple工作 កាន់តែពិសេស 🚀🦙 ``` ------==== !!!??? 'RE 'M We'Ve\n")
-    return [text * 3, "the quick brown fox jumps over the lazy dog " * 5, "  \n \n\n   \t\t x\r\n" * 4]
-
-
-def byte_level(size=400, **options):
-    tokenizer = Tokenizer(models.BPE(**options))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-                                  show_progress=False)
-    tokenizer.train_from_iterator(corpus(), trainer)
-    return json.loads(tokenizer.to_str())
-
-
-def split(pattern, behavior="Isolated", invert=False, kind="Regex"):
-    return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
-
-
-def byte_step(use_regex=False, add_prefix_space=False):
-    return {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
-
-
-def sequence(*steps):
-    return {"type": "Sequence", "pretokenizers": list(steps)}
-
-
-def template(bos=None, eos=None, pair_bos=True):
-    def special(token, type_id):
-        return {"SpecialToken": {"id": token, "type_id": type_id}}
-
-    single, pair = [], []
-    for kind, type_id in (("A", 0), ("B", 1)):
-        part = [{"Sequence": {"id": kind, "type_id": type_id}}]
-        if bos and (type_id == 0 or pair_bos):
-            part.insert(0, special(bos[0], type_id))
-        if eos:
-            part.append(special(eos[0], type_id))
-        single = single or part
-        pair += part
-    tokens = {t[0]: {"id": t[0], "ids": [t[1]], "tokens": [t[0]]} for t in (bos, eos) if t}
-    return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens}
-
-
-BASE = byte_level()
-N_BASE = len(BASE["model"]["vocab"])
-ASIDE = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
-
-
-def added(*contents, start=None, **flags):
-    return [dict(SPECIAL, id=(N_BASE if start is None else start) + i, content=content) | flags
-            for i, content in enumerate(contents)]
-
-
-def llama3(base=None, **changes):
-    tokenizer = copy.deepcopy(base or BASE)
-    tokenizer["model"]["ignore_merges"] = True
-    tokenizer["model"]["byte_fallback"] = False
-    tokenizer["pre_tokenizer"] = sequence(split(LLAMA3), byte_step())
-    tokenizer["decoder"] = byte_step(True, True)
-    tokenizer["added_tokens"] = added("<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|reserved_0|>")
-    tokenizer["post_processor"] = {"type": "Sequence", "processors": [ASIDE, template(("<|begin_of_text|>", N_BASE))]}
-    tokenizer.update(changes)
-    return tokenizer
-
-
-def qwen(**changes):
-    tokenizer = copy.deepcopy(BASE)
-    tokenizer["normalizer"] = {"type": "NFC"}
-    tokenizer["pre_tokenizer"] = sequence(split(QWEN2), byte_step())
-    tokenizer["decoder"] = byte_step()
-    tokenizer["post_processor"] = byte_step()
-    tokenizer["added_tokens"] = added("<|endoftext|>", "<|im_start|>", "<|im_end|>") + \
-        added("<think>", "</think>", start=N_BASE + 3, special=False)
-    tokenizer.update(changes)
-    return tokenizer
-
-
-def decoder_of(tokenizer):
-    return {str(t["id"]): {k: v for k, v in t.items() if k != "id"} for t in tokenizer["added_tokens"]}
-
-
-LLAMA3_CONFIG = {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>", "tokenizer_class": "PreTrainedTokenizerFast",
-                 "clean_up_tokenization_spaces": True, "model_max_length": 131072}
-QWEN_CONFIG = {"add_bos_token": False, "add_prefix_space": False, "bos_token": None, "eos_token": "<|im_end|>",
-               "pad_token": "<|endoftext|>", "unk_token": None, "tokenizer_class": "Qwen2Tokenizer", "errors": "replace",
-               "additional_special_tokens": ["<|im_start|>", "<|im_end|>"], "split_special_tokens": False}
-
-
-def llama3_case(name, tokenizer=None, tokenizer_config=None, **options):
-    tokenizer = tokenizer or llama3()
-    config = dict(LLAMA3_CONFIG, added_tokens_decoder=decoder_of(tokenizer)) | (tokenizer_config or {})
-    return Case(name, tokenizer=tokenizer, tokenizer_config={k: v for k, v in config.items() if v is not ...}, **options)
-
-
-def qwen_case(name, tokenizer=None, tokenizer_config=None, arch="Qwen2ForCausalLM", **options):
-    tokenizer = tokenizer or qwen()
-    config = dict(QWEN_CONFIG, added_tokens_decoder=decoder_of(tokenizer))
-    config.update(tokenizer_config or {})
-    return Case(name, arch=arch, tokenizer=tokenizer,
-                tokenizer_config={k: v for k, v in config.items() if v is not ...}, **options)
+REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "tokenizers"
 
 
 def bpe_cases():
@@ -236,7 +73,8 @@ def merges_cases():
     version["model"]["merges"].insert(0, "#version: 0.2")
     yield llama3_case("merges-version-line", version)
     spaces = llama3()
-    spaces["model"]["vocab"].update({"a b": N_BASE, " ": N_BASE + 1, "b": spaces["model"]["vocab"]["b"], " b": N_BASE + 2})
+    spaces["model"]["vocab"].update({"a b": N_BASE, " ": N_BASE + 1, "b": spaces["model"]["vocab"]["b"],
+                                     " b": N_BASE + 2})
     spaces["model"]["merges"] += [["a", " b"], [" ", "b"]]
     spaces["added_tokens"] = added("<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|r|>", start=N_BASE + 3)
     spaces["post_processor"] = ASIDE
@@ -276,12 +114,15 @@ def added_cases():
 
     plain = {"special": False, "normalized": False}
     yield with_tokens("added-looks", [(text, plain) for text in (
-        "<pad>", "<mask>", "<2mass>", "[@BOS@]", "<|x|>", "<｜x｜>", "<unused7>", "<unused>x", "<|", "|>", "<|>", "<tool>")])
-    yield with_tokens("added-normalized", [("▁x▁", {"special": False, "normalized": True}), ("<n>", {"normalized": True})])
+        "<pad>", "<mask>", "<2mass>", "[@BOS@]", "<|x|>", "<｜x｜>", "<unused7>", "<unused>x", "<|", "|>", "<|>",
+        "<tool>")])
+    yield with_tokens("added-normalized", [("▁x▁", {"special": False, "normalized": True}), ("<n>",
+                                                                                             {"normalized": True})])
     yield with_tokens("added-plain-spaces", [("▁▁x", plain), ("a ▁b", plain), ("  ", plain), (" .", plain)])
     yield with_tokens("added-bytes", [("é", plain), ("ÿþ", plain), ("Ġword", plain), ("ĊĊ", plain), ("à¤", plain),
                                       ("你好", plain), ("naïve", plain), ("ð\u0141", plain), ("Ã©", plain)])
-    yield with_tokens("added-cleanup", [(" it 's", plain), ("do n't", plain), ("a ,b .c ?d !e", plain), ("x ' y", plain),
+    yield with_tokens("added-cleanup", [(" it 's", plain), ("do n't", plain), ("a ,b .c ?d !e", plain), ("x ' y",
+                                                                                                         plain),
                                         ("I 've we 're I 'm", plain)])
     yield with_tokens("added-no-cleanup", [(" it 's", plain), ("a ,b .c", plain)],
                       tokenizer_config={"clean_up_tokenization_spaces": False})
@@ -289,8 +130,10 @@ def added_cases():
                                         ("3333", plain), (" 33", plain), ("\n\n", plain), ("=", plain)])
     yield with_tokens("added-strip", [("told", {"lstrip": True, "rstrip": True, **plain}),
                                       ("you", {"rstrip": True, **plain}), ("🚀", {"lstrip": True, **plain})])
-    yield with_tokens("added-single-word", [("not", {"single_word": True, **plain}), ("D", {"single_word": True, **plain}),
-                                            ("пе", {"single_word": True, **plain}), ("3", {"single_word": True, **plain}),
+    yield with_tokens("added-single-word", [("not", {"single_word": True, **plain}), ("D", {"single_word": True,
+                                                                                            **plain}),
+                                            ("пе", {"single_word": True, **plain}), ("3", {"single_word": True,
+                                                                                           **plain}),
                                             ("🦙", {"single_word": True, **plain})])
     yield with_tokens("added-overlap", [("ab", plain), ("abc", plain), ("bc", plain), ("abcabd", plain), ("b", plain)])
     yield with_tokens("added-of-vocabulary", [("the", {"special": False, "normalized": True}), ("he", plain)])
@@ -309,7 +152,8 @@ def added_cases():
     decoder[str(N_BASE + 4)].update(special=True, lstrip=True)
     decoder[str(N_BASE + 9)] = dict(SPECIAL, content="<late>")
     yield qwen_case("added-config-differs", tokenizer, {"added_tokens_decoder": decoder})
-    yield qwen_case("added-config-only-content", tokenizer, {"added_tokens_decoder": {str(N_BASE): {"content": "<only>"}}})
+    yield qwen_case("added-config-only-content", tokenizer,
+                    {"added_tokens_decoder": {str(N_BASE): {"content": "<only>"}}})
     yield qwen_case("added-config-bad-flag", tokenizer, {"added_tokens_decoder": {
         str(N_BASE): {"content": "<only>", "special": 1}}})
     yield qwen_case("special-is-plain-token", tokenizer, {"eos_token": "<think>"})
@@ -318,7 +162,8 @@ def added_cases():
     yield qwen_case("special-as-object", tokenizer, {"eos_token": {"content": "<|im_end|>"}})
     yield qwen_case("special-not-a-string", tokenizer, {"eos_token": 7})
     legacy = {k: v for k, v in QWEN_CONFIG.items()}
-    yield Case("legacy-special-tokens-map", arch="Qwen2ForCausalLM", tokenizer=tokenizer, tokenizer_config=legacy, files={
+    yield Case("legacy-special-tokens-map", arch="Qwen2ForCausalLM", tokenizer=tokenizer, tokenizer_config=legacy,
+               files={
         "special_tokens_map.json": {"eos_token": {"content": "<|endoftext|>", "lstrip": False, "rstrip": False,
                                                   "normalized": True, "single_word": False},
                                     "additional_special_tokens": ["<think>", {"content": "<|mapped|>"}]},
@@ -334,7 +179,8 @@ def pre_tokenizers_by_name():
         "deepseek-v3": sequence(split(r"\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"), split(DEEPSEEK_V3), byte_step()),
         "deepseek-llm": sequence(split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split("[一-龥ࠀ-一가-퟿]+"),
                                  {"type": "Digits", "individual_digits": True}, byte_step()),
-        "starcoder": sequence(plain, byte_step(True)), "digits": sequence(dict(plain, individual_digits=False), byte_step(True)),
+        "starcoder": sequence(plain, byte_step(True)), "digits": sequence(dict(plain, individual_digits=False),
+                                                                          byte_step(True)),
         "falcon": sequence({"type": "Punctuation", "behavior": "Contiguous"}, byte_step(True),
                            dict(plain, individual_digits=False), split("[0-9][0-9][0-9]")),
         "bloom": sequence(split(r" ?[^(\s|[.,!?…。，、।۔،])]+", "Isolated"), byte_step()),
@@ -342,8 +188,10 @@ def pre_tokenizers_by_name():
         "whitespace": sequence({"type": "Whitespace"}, byte_step()),
         "whitespace-split": sequence({"type": "WhitespaceSplit"}, byte_step()),
         "words": sequence(split(r"\w+|[^\w\s]+"), byte_step()), "not-words": sequence(split(r"\W"), byte_step()),
-        "nested-class": sequence(split(r"[a[b-d\d]e]+|[^\s[.,]\w]"), byte_step()), "hex": sequence(split(r"\h+"), byte_step()), "lines": sequence(split(r"^.*$"), byte_step()),
-        "literal": sequence(split("...", kind="String"), byte_step()), "empty-match": sequence(split("x*"), byte_step()),
+        "nested-class": sequence(split(r"[a[b-d\d]e]+|[^\s[.,]\w]"), byte_step()),
+        "hex": sequence(split(r"\h+"), byte_step()), "lines": sequence(split(r"^.*$"), byte_step()),
+        "literal": sequence(split("...", kind="String"), byte_step()), "empty-match": sequence(split("x*"),
+                                                                                               byte_step()),
         "lookbehind": sequence(split(r"(?<=\d)\.(?!\d)"), byte_step()),
         "properties": sequence(split(r"\p{Letter}+|\P{Alphabetic}|\p{^Lu}"), byte_step()),
         "possessive": sequence(split(r"[a-z]++|\s*+|\d?+"), byte_step()),
@@ -377,8 +225,10 @@ def pretokenizer_cases():
     for name, pattern, words in (
             ("backreference", r"(a)\1", "not known to mean the same"), ("nested-class", "[a[^b]]", "within another"),
             ("intersection", "[a-z&&[^b]]", "an intersection"), ("boundary", r"\bx", "not known to mean the same"),
-            ("interval-suffix", r"\d{1,3}+", "a repetition with a suffix"), ("inline-flag", "a(?i)b|c", "a kind of group")):
-        yield llama3_case("regex-" + name, llama3(pre_tokenizer=sequence(split(pattern), byte_step())), force=False, says=words)
+            ("interval-suffix", r"\d{1,3}+", "a repetition with a suffix"), ("inline-flag", "a(?i)b|c",
+                                                                             "a kind of group")):
+        yield llama3_case("regex-" + name, llama3(pre_tokenizer=sequence(split(pattern), byte_step())), force=False,
+                          says=words)
     yield llama3_case("pre-unknown-type", llama3(pre_tokenizer={"type": "BertPreTokenizer"}), force=False,
                       says="'BertPreTokenizer' is not supported")
     yield llama3_case("norm-unknown-type", llama3(normalizer={"type": "Lowercase"}), force=False,
@@ -422,9 +272,11 @@ def processor_cases():
                   {"add_unk_token": True}, {"add_sep_token": False, "add_bos_token": None}):
         yield llama3_case("flags-" + "-".join("%s=%s" % (k[4:-6], v) for k, v in flags.items()), tokenizer_config=flags)
     for name, normalizer in {"lowercase": {"type": "Lowercase"}, "strip-accents": {"type": "StripAccents"},
-                             "both": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}, {"type": "StripAccents"}]}
+                             "both": {"type": "Sequence", "normalizers": [{"type": "Lowercase"},
+                                                                          {"type": "StripAccents"}]}
                              }.items():
-        yield Case("normalizer-key-" + name, tokenizer=dict(spm_json(), normalizer=normalizer), tokenizer_config=LLAMA2_CONFIG,
+        yield Case("normalizer-key-" + name, tokenizer=dict(spm_json(), normalizer=normalizer),
+                   tokenizer_config=LLAMA2_CONFIG,
                    config={"vocab_size": N_SPM})
 
 
@@ -436,10 +288,12 @@ def chat_cases():
     yield llama3_case("chat-empty", tokenizer_config={"chat_template": ""})
     yield llama3_case("chat-jinja", files={"chat_template.jinja": text.encode() + b"\r\rx\r"})
     yield llama3_case("chat-jinja-bom", files={"chat_template.jinja": b"\xef\xbb\xbfx"})
-    yield llama3_case("chat-jinja-not-utf8", files={"chat_template.jinja": b"a\xffb"}, says="chat_template.jinja: not valid UTF-8")
+    yield llama3_case("chat-jinja-not-utf8", files={"chat_template.jinja": b"a\xffb"},
+                      says="chat_template.jinja: not valid UTF-8")
     yield llama3_case("chat-both", tokenizer_config={"chat_template": "C"}, files={"chat_template.jinja": b"J"})
     yield llama3_case("chat-json", files={"chat_template.json": {"chat_template": text}})
-    yield llama3_case("chat-json-and-jinja", files={"chat_template.json": {"chat_template": "J"}, "chat_template.jinja": b"X"})
+    yield llama3_case("chat-json-and-jinja", files={"chat_template.json": {"chat_template": "J"},
+                                                    "chat_template.jinja": b"X"})
     yield llama3_case("chat-list-one-default", tokenizer_config={"chat_template": named[:1]})
     yield llama3_case("chat-list-one-named", tokenizer_config={"chat_template": named[1:]})
     yield llama3_case("chat-list-default-and-one", tokenizer_config={"chat_template": named})
@@ -453,72 +307,14 @@ def chat_cases():
                config={"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
-# ---- SentencePiece
-
-def spm_model(size=300, byte_fallback=True):
-    scratch = spm_pb2.ModelProto()
-    model = __import__("io").BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([line for text in corpus() for line in text.splitlines() if line.strip()] * 3),
-        model_writer=model, vocab_size=size + (256 if byte_fallback else 0), model_type="bpe", byte_fallback=byte_fallback,
-        character_coverage=0.98, hard_vocab_limit=False, minloglevel=5,
-        normalization_rule_name="identity", user_defined_symbols=["<user>"],
-        control_symbols=["<ctl>"])
-    scratch.ParseFromString(model.getvalue())
-    return scratch
-
-
-SPM = spm_model()
-N_SPM = len(SPM.pieces)
-SPM_BYTES = SPM.SerializeToString()
-
-
-def spm_json():
-    """The same vocabulary as a tokenizer.json, as Llama 2's is made."""
-    vocab = {piece.piece: i for i, piece in enumerate(SPM.pieces)}
-    merges = []
-    for piece in SPM.pieces:
-        for at in range(1, len(piece.piece)):
-            pair = [piece.piece[:at], piece.piece[at:]]
-            if piece.type == 1 and pair[0] in vocab and pair[1] in vocab:
-                merges.append((vocab[piece.piece], pair))
-    step = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
-            {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
-    return {"version": "1.0", "truncation": None, "padding": None,
-            "added_tokens": [dict(SPECIAL, id=i, content=SPM.pieces[i].piece) for i in range(3)],
-            "normalizer": {"type": "Sequence", "normalizers": [
-                {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
-            "pre_tokenizer": None, "post_processor": template(("<s>", 1)),
-            "decoder": {"type": "Sequence", "decoders": step},
-            "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
-                      "end_of_word_suffix": None, "fuse_unk": True, "byte_fallback": True, "vocab": vocab,
-                      "merges": [" ".join(pair) for _, pair in sorted(merges)]}}
-
-
-LLAMA2_CONFIG = {"add_bos_token": True, "add_eos_token": False, "tokenizer_class": "LlamaTokenizer", "legacy": False,
-                 "bos_token": dict(SPECIAL, __type="AddedToken", content="<s>"), "eos_token": "</s>", "unk_token": "<unk>",
-                 "pad_token": None, "sp_model_kwargs": {}, "clean_up_tokenization_spaces": False}
-
-
-def spm_case(name, model=SPM_BYTES, tokenizer_config=LLAMA2_CONFIG, vocab_size=N_SPM, config=None, **options):
-    return Case(name, model=model, tokenizer_config=tokenizer_config, config={"vocab_size": vocab_size, **(config or {})},
-                **options)
-
-
-def changed_model(change):
-    model = spm_pb2.ModelProto()
-    model.CopyFrom(SPM)
-    change(model)
-    return model.SerializeToString()
-
-
 def spm_cases():
     decoder = {str(i): dict(SPECIAL, content=SPM.pieces[i].piece) for i in range(3)}
     yield spm_case("spm")
     yield spm_case("spm-mistral", arch="MistralForCausalLM")
     yield spm_case("spm-qwen", arch="Qwen2ForCausalLM")
     yield spm_case("spm-no-config", tokenizer_config=None)
-    yield spm_case("spm-and-json", tokenizer=spm_json(), tokenizer_config=dict(LLAMA2_CONFIG, added_tokens_decoder=decoder))
+    yield spm_case("spm-and-json", tokenizer=spm_json(), tokenizer_config=dict(LLAMA2_CONFIG,
+                                                                               added_tokens_decoder=decoder))
     yield spm_case("spm-larger", vocab_size=N_SPM + 40)
     yield spm_case("spm-smaller", vocab_size=N_SPM - 40)
     yield spm_case("spm-zero-vocab-size", vocab_size=0)
@@ -530,8 +326,10 @@ def spm_cases():
         **decoder, str(N_SPM): {"content": "▁a▁", "special": False}, str(N_SPM + 1): {"content": "<|looks|>"},
         " %d " % (N_SPM + 2): {"content": "x"}, "+%d" % (N_SPM + 3): {"content": "y", "special": 1},
         "-1": {"content": "last"}, "9999": {"content": "beyond"}, "1_0": {"content": "ten"}}))
-    yield spm_case("spm-decoder-bad-id", tokenizer_config=dict(LLAMA2_CONFIG, added_tokens_decoder={"x": {"content": "y"}}))
-    yield spm_case("spm-decoder-far-id", tokenizer_config=dict(LLAMA2_CONFIG, added_tokens_decoder={"-9999": {"content": "y"}}))
+    yield spm_case("spm-decoder-bad-id", tokenizer_config=dict(LLAMA2_CONFIG,
+                                                               added_tokens_decoder={"x": {"content": "y"}}))
+    yield spm_case("spm-decoder-far-id", tokenizer_config=dict(LLAMA2_CONFIG,
+                                                               added_tokens_decoder={"-9999": {"content": "y"}}))
     yield spm_case("spm-decoder-no-content", tokenizer_config=dict(LLAMA2_CONFIG, added_tokens_decoder={"5": {}}))
     yield spm_case("spm-added-tokens", vocab_size=N_SPM + 4, files={"added_tokens.json": {
         "▁new": N_SPM, "other": 5, "last": -1, "beyond": 99999, "<|s|>": N_SPM + 1}})
@@ -610,12 +408,14 @@ def llama_hf_cases():
     yield case("hf-pad", tokenizer_config=dict(LLAMA2_CONFIG, pad_token="<pad>"))
     yield case("hf-bos-null", tokenizer_config=dict(LLAMA2_CONFIG, bos_token=None))
     yield case("hf-padding", dict(spm_json(), padding={"strategy": "BatchLongest", "direction": "Right", "pad_id": 0,
-                                                       "pad_to_multiple_of": None, "pad_type_id": 0, "pad_token": "<unk>"}))
+                                                       "pad_to_multiple_of": None, "pad_type_id": 0,
+                                                       "pad_token": "<unk>"}))
     tokenizer = spm_json()
     tokenizer["added_tokens"] += added("<extra>", "▁word▁", "<|ctl|>", start=N_SPM, special=False)
     tokenizer["added_tokens"] += added("<sp>", start=N_SPM + 3)
     yield case("hf-added", tokenizer)
-    yield case("hf-added-special-in-config", tokenizer, dict(LLAMA2_CONFIG, additional_special_tokens=["<extra>", "<more>"]))
+    yield case("hf-added-special-in-config", tokenizer, dict(LLAMA2_CONFIG, additional_special_tokens=["<extra>",
+                                                                                                       "<more>"]))
     tokenizer = spm_json()
     tokenizer["decoder"] = byte_step()
     yield case("hf-other-decoder", tokenizer)
@@ -639,7 +439,8 @@ def broken_cases():
     yield Case("no-tokenizer-qwen", arch="Qwen2ForCausalLM", says="no tokenizer.json")
     yield Case("tekken-only", files={"tekken.json": b"{}"}, says="tekken.json without a tokenizer.json")
     yield Case("broken-json", files={"tokenizer.json": b'{"model": {'}, says="tokenizer.json: line 1 column")
-    yield Case("lfs-pointer", files={"tokenizer.json": b"version https://git-lfs.github.com/spec/v1\n"}, says="tokenizer.json")
+    yield Case("lfs-pointer", files={"tokenizer.json": b"version https://git-lfs.github.com/spec/v1\n"},
+               says="tokenizer.json")
     yield Case("array-json", files={"tokenizer.json": b"[]"}, says="tokenizer.json: not an object")
     for name, change in {
             "vocab-list": {"vocab": []}, "vocab-missing": {"vocab": ...}, "vocab-string-id": {"vocab": {"a": "1"}},
@@ -661,12 +462,14 @@ def broken_cases():
     taken["model"]["vocab"]["taken"] = N_BASE + 2
     yield llama3_case("broken-taken-id", taken, says="which of them the converter writes is not defined")
     for name, entry in {"no-content": {"id": 1}, "no-flags": {"id": N_BASE + 9, "content": "x"}, "number": 7,
-                        "string-id": dict(SPECIAL, id="1", content="x"), "id-2-63": dict(SPECIAL, id=1 << 63, content="x"),
+                        "string-id": dict(SPECIAL, id="1", content="x"), "id-2-63": dict(SPECIAL, id=1 << 63,
+                                                                                         content="x"),
                         "negative-id": dict(SPECIAL, id=-4, content="x")}.items():
         tokenizer = llama3()
         tokenizer["added_tokens"].append(entry)
         yield Case("broken-added-" + name, tokenizer=tokenizer, tokenizer_config=LLAMA3_CONFIG)
-    yield llama3_case("forced-unknown-hash", force=False, says="option pretokenizer=NAME forces one; it splits by '(?i:'s|")
+    yield llama3_case("forced-unknown-hash", force=False,
+                      says="option pretokenizer=NAME forces one; it splits by '(?i:'s|")
 
 
 def real_cases():
@@ -682,8 +485,10 @@ def real_cases():
         if name == "llama3_1":
             base = json.loads(files["tokenizer.json"])
             base["post_processor"] = base["post_processor"]["processors"][0]
-            yield Case("real-llama3-base", arch=arch, files={**files, "tokenizer.json": base}, config=config, force=False)
-            yield Case("real-llama3-padded", arch=arch, files=files, config=dict(config, vocab_size=size + 64), force=False)
+            yield Case("real-llama3-base", arch=arch, files={**files, "tokenizer.json": base}, config=config,
+                       force=False)
+            yield Case("real-llama3-padded", arch=arch, files=files, config=dict(config, vocab_size=size + 64),
+                       force=False)
 
 
 def all_cases():

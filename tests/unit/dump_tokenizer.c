@@ -1,7 +1,8 @@
 /*
  * Writes the tokenizer keys of a model folder to standard output, as they stand in a GGUF file: what check_tokenizer.py
  * compares with the reference. Usage: dump_tokenizer DIR llama|qwen2 VOCAB_SIZE [PRETOKENIZER]
- * VOCAB_SIZE -1 = config.json has none. "time" as a fifth argument prints the milliseconds of processor time of the best of five runs.
+ * VOCAB_SIZE -1 = config.json has none. "time" as a fifth argument prints the milliseconds of processor time of the
+ * best of five runs.
  */
 #include "tokenizer/tokenizer.h"
 

@@ -147,8 +147,9 @@ static struct asked asked_of(struct memory_folder *m)
 {
     struct asked a;
 
-    assert_int_equal(sscanf((const char *)file_of(m, "request.txt")->data, "%15s %d %31s %79s", a.method, &a.size, a.pre,
-                            a.hash), 4);
+    assert_int_equal(
+        sscanf((const char *)file_of(m, "request.txt")->data, "%15s %d %31s %79s", a.method, &a.size, a.pre, a.hash),
+        4);
     return a;
 }
 
@@ -211,7 +212,8 @@ static void splits_are_the_librarys(void **state)
     (void)state;
     assert_int_equal(wfs_json_parse(text.data, text.len, &WFS_JSON_CONFIG, "splits.json", &json, &err), 0);
     for (const cJSON *row = wfs_json_root(json)->child; row; row = row->next, rows++) {
-        const char *name = wfs_json_string(wfs_json_get(row, "name")), *line = wfs_json_string(wfs_json_get(row, "text"));
+        const char *name = wfs_json_string(wfs_json_get(row, "name"));
+        const char *line = wfs_json_string(wfs_json_get(row, "text"));
         const cJSON *word = wfs_json_get(row, "words")->child;
         struct wfs_pieces pieces = WFS_PIECES_INIT;
         struct wfs_splitter *splitter;
@@ -237,7 +239,9 @@ static void splits_are_the_librarys(void **state)
     wfs_blob_done(&text);
 }
 
-/* GPT-2's encoder: "!" to "~", U+00A1 to U+00AC and U+00AE to U+00FF are themselves, the others follow from U+0100 on. */
+/*
+ * GPT-2's encoder: "!" to "~", U+00A1 to U+00AC and U+00AE to U+00FF are themselves, the others follow from U+0100 on.
+ */
 static void bytes_have_gpt2s_characters(void **state)
 {
     static const struct {
@@ -279,7 +283,8 @@ static void hashes_are_pythons(void **state)
     assert_string_equal(hash, "c7e5e19a45f23cd8b85a4c27694f229d30a52546e546b3305fa700ea020e953c");
     assert_true(wfs_fingerprint_hash(NULL, 0, hash));
     assert_string_equal(hash, "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945");
-    assert_string_equal(wfs_fingerprint_name("0ef9807a4087ebef797fc749390439009c3b9eda9ad1a097abbe738f486c01e5"), "llama-bpe");
+    assert_string_equal(wfs_fingerprint_name("0ef9807a4087ebef797fc749390439009c3b9eda9ad1a097abbe738f486c01e5"),
+                        "llama-bpe");
     assert_null(wfs_fingerprint_name(hash));
     assert_true(wfs_fingerprint_known("qwen2"));
     assert_false(wfs_fingerprint_known("default"));
@@ -357,7 +362,8 @@ static void changed_bytes_do_no_harm(void **state)
             chance ^= chance << 13;
             chance ^= chance >> 7;
             chance ^= chance << 17;
-            blob->data[chance % blob->len] = round % 2 ? (uint8_t)(chance >> 40) : "0123456789\"{}[],:-\\eE."[chance >> 40 & 15];
+            blob->data[chance % blob->len] =
+                round % 2 ? (uint8_t)(chance >> 40) : "0123456789\"{}[],:-\\eE."[chance >> 40 & 15];
         }
         refused += write_keys(&m, &a, round % 3 ? a.pre : NULL, &out, &err) < 0;
         wfs_buf_done(&out);
@@ -375,12 +381,13 @@ static void broken_folders_are_explained(void **state)
         { "config.json", "{}", "no tokenizer.json", NULL, NULL },
         { "tekken.json", "{}", "tekken.json without a tokenizer.json", NULL, NULL },
         { "tokenizer.json", "{\"model\": {\"type\": \"BPE\"", "tokenizer.json: line 1 column", NULL, NULL },
-        { "tokenizer.json", "version https://git-lfs.github.com/spec/v1\n", "tokenizer.json: line 1 column 1", NULL, NULL },
+        { "tokenizer.json", "version https://git-lfs.github.com/spec/v1\n", "tokenizer.json: line 1 column 1", NULL,
+          NULL },
         { "tokenizer.json", "[]", "tokenizer.json: not an object", NULL, NULL },
         { "tokenizer.json", "{}", "no model, or one without a type", NULL, NULL },
         { "tokenizer.json", "{\"model\":{\"type\":\"WordPiece\"}}", "type 'WordPiece' is not supported", NULL, NULL },
-        { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":16777216},\"merges\":[]}}", "over the limit", NULL,
-          NULL },
+        { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":16777216},\"merges\":[]}}", "over the limit",
+          NULL, NULL },
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":9223372036854775808},\"merges\":[]}}",
           "not a 32-bit number", NULL, NULL },
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]}}",
@@ -388,7 +395,8 @@ static void broken_folders_are_explained(void **state)
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[\"a b\"]}}",
           "number 0 ('a b')", NULL, NULL },
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[]},\"added_tokens\":[]}",
-          "the tokenizer_class 'Strange' is not supported", "tokenizer_config.json", "{\"tokenizer_class\":\"Strange\"}" },
+          "the tokenizer_class 'Strange' is not supported", "tokenizer_config.json",
+          "{\"tokenizer_class\":\"Strange\"}" },
         { "tokenizer.model", "\n\xff\xff\xff\xff\x7f", "not a SentencePiece model", NULL, NULL },
         { "tokenizer.model", "", "no piece is the unknown one", NULL, NULL },
         { "tokenizer_config.json", "{", "tokenizer_config.json: line 1 column 2", "tokenizer.json", "{}" },
