@@ -89,8 +89,12 @@ def run_converter(folder, outtype, out, *options):
 
 
 def general_file_type(path):
-    import gguf
-    return int(gguf.GGUFReader(path).fields["general.file_type"].contents())
+    """The value of general.file_type: it stands before the tokenizer, and a whole GGUFReader takes 15 s for 128k tokens."""
+    key = b"general.file_type"
+    with open(path, "rb") as file:
+        head = file.read(1 << 20)
+    value = head.index(key) + len(key) + 4  # behind the type of the value, which is u32
+    return int.from_bytes(head[value:value + 4], "little")
 
 
 def convert(references):

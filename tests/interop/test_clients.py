@@ -149,18 +149,37 @@ def test_transformers_loads_the_mount(mount, name):
     assert torch.isfinite(logits[0]).all() and same(logits[0], logits[1])
 
 
-@pytest.mark.parametrize("name", ["llama2-model", "llama3-tied-gqa", "qwen3-norms"])
-def test_gguf_reader_reads_every_view(mount, reference, name):
-    import gguf
+READ_GGUF = """
+import hashlib, json, sys
+import gguf
+told = []
+for path in sys.argv[1:]:
+    reader = gguf.GGUFReader(path)
+    tensors = [(t.name, t.tensor_type.name, [int(n) for n in t.shape], hashlib.sha256(t.data.tobytes()).hexdigest())
+               for t in reader.tensors]
+    keys = {key: repr(field.contents()) for key, field in reader.fields.items()}
+    told.append([keys, tensors])
+print(gguf.__file__)
+print(json.dumps(told))
+"""
+
+
+def read_gguf(*paths):
+    run = subprocess.run([sys.executable, "-c", READ_GGUF, *map(str, paths)], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr[-3000:]
+    where, told = run.stdout.split("\n", 1)
+    assert "site-packages" in where
+    return json.loads(told)
+
+
+@pytest.mark.parametrize("name,views", [("llama2-model", ["f32", "f16", "bf16", "q8_0", "q4_k_m"]),
+                                        ("llama3-tied-gqa", ["q4_k_m"])])  # the reader takes 15 s for 128k tokens
+def test_gguf_reader_reads_it(mount, reference, name, views):
     ref = reference(name)
     _, mnt = mount(name)
-    for view, result in ref.results.items():
-        if result["error"] or view == "auto":
-            continue
-        wanted, got = gguf.GGUFReader(ref.path(view)), gguf.GGUFReader(mnt / ("model-%s.gguf" % view))
-        assert [tensor.name for tensor in got.tensors] == [tensor.name for tensor in wanted.tensors]
-        for a, b in zip(wanted.tensors, got.tensors):
-            assert a.tensor_type == b.tensor_type and a.data.tobytes() == b.data.tobytes(), a.name
+    for view in views:
+        wanted, got = read_gguf(ref.path(view), mnt / ("model-%s.gguf" % view))
+        assert got == wanted and len(got[1]) > 10
 
 
 GENERATE = """
@@ -174,11 +193,13 @@ params.warmup = False
 params.cpuparams.n_threads = 1
 params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
+# Random weights would say bytes that are no UTF-8, which the client cannot hand over: the grammar keeps to letters.
 answer = server.handle_completions({"prompt": "The children went down to the", "n_predict": 24, "temperature": 0.0,
-                                    "top_k": 1, "seed": 1, "return_tokens": True, "n_probs": 3})
+                                    "top_k": 1, "seed": 1, "n_probs": 3, "grammar": "root ::= [a-z ]+"})
 answer = json.loads(answer) if isinstance(answer, str) else answer
-probabilities = [[(t["id"], t["logprob"]) for t in step["top_logprobs"]] for step in answer["completion_probabilities"]]
-print("ANSWER " + json.dumps([answer["tokens"], answer["content"], probabilities]))
+steps = answer["choices"][0]["logprobs"]["content"]
+print("ANSWER " + json.dumps([[step["id"] for step in steps], answer["choices"][0]["text"],
+                              [[(t["id"], t["logprob"]) for t in step["top_logprobs"]] for step in steps]]))
 """
 
 
@@ -194,7 +215,7 @@ def test_llama_cpp_generates_the_same_tokens(mount, reference, name):
     ref = reference(name)
     _, mnt = mount(name)
     wanted = generate(ref.path("q4_k_m"))
-    assert len(wanted[0]) == 24
+    assert len(wanted[0]) > 5 and len(set(map(str, wanted[2]))) > 1
     assert generate(mnt / "model-q4_k_m.gguf") == wanted
 
 

@@ -33,15 +33,6 @@ def resident_kib(pid, what="VmHWM"):
         return next(int(line.split()[1]) for line in status if line.startswith(what))
 
 
-def best_of(times, call):
-    best = None
-    for _ in range(times):
-        begin = time.monotonic()
-        call()
-        best = min(best or 1e9, time.monotonic() - begin)
-    return best
-
-
 def test_a_thousand_tensors_mount_in_100_ms(tmp_path):
     source, mnt = many_tensors(tmp_path / "thousand", 1000), tmp_path / "mnt"
     mnt.mkdir()
@@ -56,7 +47,6 @@ def test_a_thousand_tensors_mount_in_100_ms(tmp_path):
 
 def test_a_real_model_of_a_thousand_tensors_mounts_in_100_ms(tmp_path, model):
     """A Llama of 110 layers with a tokenizer of 128k tokens: the mount does not wait for the tokenizer."""
-    import shutil
     config, tensors = make_model.llama3(hidden=64, inner=96, layers=110, heads=2, kv=1, rows=64)
     assert len(tensors) > 980
     source, mnt = tmp_path / "deep", tmp_path / "mnt"
@@ -81,18 +71,20 @@ def test_a_real_model_of_a_thousand_tensors_mounts_in_100_ms(tmp_path, model):
         assert (mnt / "model-q4_k_m.gguf").stat().st_size > 0
         rig.weightfs("umount", mnt)
     assert min(seconds) < 0.1 * rig.SLOW, seconds
-    assert shutil
 
 
 def test_100000_tensors(tmp_path):
     source, mnt = many_tensors(tmp_path / "many", 100_000), tmp_path / "mnt"
     mnt.mkdir()
-    log = tmp_path / "log"
-    begin = time.monotonic()
-    rig.weightfs("mount", "-o", "cache_size=32M,log=%s" % log, source, mnt)
+    seconds = []
+    for turn in range(3):
+        begin = time.monotonic()
+        rig.weightfs("mount", "-o", "cache_size=32M", source, mnt)
+        seconds.append(time.monotonic() - begin)
+        if turn < 2:
+            rig.weightfs("umount", mnt)
     try:
-        seconds = time.monotonic() - begin
-        assert seconds < 1 * rig.SLOW, seconds
+        assert min(seconds) < 1 * rig.SLOW, seconds
         pid = rig.daemon_of(mnt)
         assert len(os.listdir(mnt / "tensors")) == 200_000
         assert (mnt / "tensors" / "model.block.99999.part.weight.npy").read_bytes()[:6] == b"\x93NUMPY"
