@@ -80,8 +80,11 @@ static int intern(struct wfs_added *a, const struct wfs_added_token *t, uint32_t
     if (next == WFS_ADDED_MAX || t->len > WFS_ADDED_MAX_LEN)
         return wfs_error_set(err, EFBIG, "tokenizer.json: more than %d added tokens, or one of more than %d bytes",
                              WFS_ADDED_MAX, WFS_ADDED_MAX_LEN);
+    if (a->n_bytes > WFS_ADDED_MAX_BYTES)
+        return wfs_error_set(err, EFBIG, "tokenizer.json: added tokens of more than %d bytes", WFS_ADDED_MAX_BYTES);
     r = wfs_map_add(&a->by_content, t->content, t->len, next, ret);
     if (r == 1) {
+        a->n_bytes += t->len;
         wfs_buf_put(&a->tokens, &fresh, sizeof fresh);
         *ret = next;
     }

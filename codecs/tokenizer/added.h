@@ -42,6 +42,7 @@ struct wfs_added_pattern {
 struct wfs_added {
     struct wfs_buf tokens; /* of struct wfs_added_token; one for each content, in order of first sight */
     struct wfs_map by_content;
+    size_t n_bytes; /* of all contents */
     struct wfs_buf listed[2]; /* of struct listed: the special ones and the others */
     /* Of struct wfs_added_pattern, sorted: [0] for the text as it is, [1] for the normalized. */
     struct wfs_buf patterns[2];
@@ -51,7 +52,8 @@ struct wfs_added {
     uint32_t max_id;
 };
 
-enum { WFS_ADDED_MAX = 1 << 16, WFS_ADDED_MAX_LEN = 1 << 14 };
+/* Far beyond any real tokenizer; they bound the time that a hostile one can cost. */
+enum { WFS_ADDED_MAX = 1 << 16, WFS_ADDED_MAX_LEN = 1 << 10, WFS_ADDED_MAX_BYTES = 1 << 21 };
 
 void wfs_added_init(struct wfs_added *a);
 void wfs_added_done(struct wfs_added *a);

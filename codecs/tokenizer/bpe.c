@@ -179,7 +179,8 @@ int wfs_bpe_load(struct wfs_bpe *bpe, const cJSON *model, struct wfs_error *err)
     const char *type = wfs_json_string(wfs_json_get(model, "type"));
     int r;
 
-    if (!type || strcmp(type, "BPE") != 0)
+    /* Old files have no type. */
+    if (type ? strcmp(type, "BPE") != 0 : !wfs_json_get(model, "merges"))
         return wfs_error_set(err, ENOTSUP, "tokenizer.json: a model of type '%s' is not supported (BPE is)",
                              type ? type : "(none)");
     r = load_options(bpe, model, err);

@@ -10,7 +10,7 @@
 
 enum {
     GONE = UINT32_MAX,
-    MAX_LOOKUPS = 1 << 25, /* substrings of the words of one call: about a second */
+    MAX_WORK = 1 << 25, /* parts of words looked up: about a second; a test text needs some thousand */
 };
 
 /*
@@ -71,7 +71,7 @@ static bool wanted(const struct encoder *e, uint32_t id)
  * Marks every token that is part of a word. A symbol that is no such part (unk, a byte) can only be met with all
  * merges.
  */
-static int want_parts(struct encoder *e, const struct wfs_text *word, size_t *lookups, struct wfs_error *err)
+static int want_parts(struct encoder *e, const struct wfs_text *word, size_t *work, struct wfs_error *err)
 {
     const struct wfs_vocab *v = &e->bpe->vocab;
     size_t n;
@@ -85,9 +85,8 @@ static int want_parts(struct encoder *e, const struct wfs_text *word, size_t *lo
                 want(e, id);
             else if (to == from + n)
                 e->want_all = true;
-            if (++*lookups > MAX_LOOKUPS)
-                return wfs_error_set(err, EFBIG, "tokenizer.json: text of %zu bytes in one word is too long to encode",
-                                     word->len);
+            if (++*work > MAX_WORK)
+                return wfs_error_set(err, EFBIG, "tokenizer.json: the added tokens and the test text are too long to encode");
             if (to == word->len)
                 break;
             to += char_len(word->at + to, word->len - to);
@@ -304,17 +303,16 @@ static int encode_word(struct encoder *e, const struct wfs_text *word, struct wf
 }
 
 int wfs_bpe_encode(const struct wfs_bpe *bpe, const struct wfs_text *words, size_t n_words, struct wfs_buf *ids,
-                   size_t *ends, struct wfs_error *err)
+                   size_t *ends, size_t *work, struct wfs_error *err)
 {
     WFS_CLEANUP(encoder_done) struct encoder e = { .bpe = bpe, .symbols = WFS_BUF_INIT, .heap = WFS_BUF_INIT };
-    size_t lookups = 0;
     int r;
 
     e.wanted = calloc(bpe->vocab.n_ids / 64 + 1, sizeof *e.wanted);
     if (!e.wanted)
         return wfs_error_set(err, ENOMEM, "tokenizer.json: out of memory");
     for (size_t i = 0; i < n_words; i++) {
-        r = want_parts(&e, &words[i], &lookups, err);
+        r = want_parts(&e, &words[i], work, err);
         if (r < 0)
             return r;
     }

@@ -132,7 +132,7 @@ static int normalize_pieces(const struct wfs_hf *hf, struct wfs_pieces *pieces, 
 }
 
 /* From the pieces to ids: the words among them in one call, then everything in order. */
-static int encode_pieces(const struct wfs_hf *hf, const struct wfs_pieces *pieces, struct wfs_buf *ids,
+static int encode_pieces(struct wfs_hf *hf, const struct wfs_pieces *pieces, struct wfs_buf *ids,
                          struct wfs_error *err)
 {
     WFS_CLEANUP(wfs_buf_done) struct wfs_buf word_ids = WFS_BUF_INIT;
@@ -150,7 +150,7 @@ static int encode_pieces(const struct wfs_hf *hf, const struct wfs_pieces *piece
             words[n_words++] = (struct wfs_text){ wfs_pieces_text(pieces, p), p->len };
     }
     if (n_words)
-        r = wfs_bpe_encode(&hf->bpe, words, n_words, &word_ids, ends, err);
+        r = wfs_bpe_encode(&hf->bpe, words, n_words, &word_ids, ends, &hf->work, err);
     if (r < 0)
         return r;
     n_words = 0;

@@ -21,6 +21,7 @@ struct wfs_hf {
     bool own_template;  /* the class puts bos and eos around a text, whatever post_processor says */
     bool add_bos, add_eos;
     uint32_t bos_id, eos_id;
+    size_t work; /* of wfs_bpe_encode */
     struct wfs_buf specials; /* of const char *: the contents of the special tokens, in the order of the attributes */
 };
 

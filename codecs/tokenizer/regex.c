@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MATCH_LIMIT = 20000000, HEAP_LIMIT_KIB = 64 << 10, MAX_PATTERN_BYTES = 1 << 16 };
+enum { MATCH_LIMIT = 1000000, HEAP_LIMIT_KIB = 64 << 10, MAX_PATTERN_BYTES = 1 << 16 };
 
 struct wfs_regex {
     pcre2_code *code;

@@ -54,6 +54,9 @@ def bpe_cases():
     yield qwen_case("qwen-no-tokenizer-class", tokenizer_config={"tokenizer_class": ...})
     yield qwen_case("qwen-class-in-config", tokenizer_config={"tokenizer_class": ...},
                     config={"tokenizer_class": "GPT2Tokenizer"})
+    old = qwen()
+    del old["model"]["type"]
+    yield qwen_case("qwen-no-model-type", old)
     # the sizes
     yield qwen_case("vocab-larger", config={"vocab_size": 700})
     yield qwen_case("vocab-exact", config={"vocab_size": N_BASE + 5})
