@@ -1,6 +1,6 @@
 /*
- * The table of architectures: which Hugging Face architecture becomes which GGUF architecture, and what its converter class
- * does beyond the common part. One file per family; a row per converter class.
+ * The table of architectures: which Hugging Face architecture becomes which GGUF architecture, and what its converter
+ * class does beyond the common part. One file per family; a row per converter class.
  */
 #ifndef WFS_ARCH_ARCH_H
 #define WFS_ARCH_ARCH_H

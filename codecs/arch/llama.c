@@ -13,8 +13,10 @@ static int check(const struct wfs_arch_input *in, struct wfs_error *err)
 {
     struct wfs_hvalue layers = wfs_hparams_get(in->hparams, "num_hidden_layers");
 
-    if (wfs_hparams_get(in->hparams, "draft_vocab_size").kind != WFS_H_ABSENT && layers.kind == WFS_H_INT && layers.i == 1)
-        return wfs_error_set(err, ENOTSUP, "config.json: an EAGLE-3 draft model (\"draft_vocab_size\") is not supported yet");
+    if (wfs_hparams_get(in->hparams, "draft_vocab_size").kind != WFS_H_ABSENT && layers.kind == WFS_H_INT &&
+        layers.i == 1)
+        return wfs_error_set(err, ENOTSUP,
+                             "config.json: an EAGLE-3 draft model (\"draft_vocab_size\") is not supported yet");
     return 0;
 }
 
@@ -50,14 +52,15 @@ static int set_parameters(const struct wfs_arch_input *in, struct wfs_kv_list *k
 }
 
 /* A rope setting as a number, or its default when the key is absent. */
-static int setting(const struct wfs_arch_input *in, const char *key, double fallback, double *ret, struct wfs_error *err)
+static int setting(const struct wfs_arch_input *in, const char *key, double fallback, double *ret,
+                   struct wfs_error *err)
 {
     struct wfs_hvalue v = wfs_hparams_rope(in->hparams, key);
 
     *ret = fallback;
     if (v.kind == WFS_H_ABSENT)
         return 0;
-    if (!wfs_hvalue_is_number(v))
+    if (v.kind != WFS_H_INT && v.kind != WFS_H_FLOAT)
         return wfs_error_set(err, EINVAL, "config.json: rope setting \"%s\" is %s, a number is needed", key,
                              wfs_hvalue_kind_name(v));
     *ret = v.f;
@@ -72,6 +75,9 @@ static int rope_freqs(const struct wfs_arch_input *in, struct wfs_arch_extra *re
     uint32_t dim;
     int r;
 
+    if (type.kind == WFS_H_NULL)
+        return wfs_error_set(err, EINVAL,
+                             "config.json: rope setting \"rope_type\" is null, which the converter fails on");
     if (type.kind != WFS_H_STRING || strcasecmp(wfs_json_string(type.node), "llama3") != 0)
         return 0;
     r = head_dim(in, &dim, err);
@@ -116,9 +122,9 @@ const struct wfs_arch wfs_arch_llama = {
     .name = "llama",
     .kinds = WFS_KIND_BIT(TOKEN_EMBD) | WFS_KIND_BIT(OUTPUT_NORM) | WFS_KIND_BIT(OUTPUT) | WFS_KIND_BIT(ROPE_FREQS) |
              WFS_KIND_BIT(ATTN_NORM) | WFS_KIND_BIT(ATTN_Q) | WFS_KIND_BIT(ATTN_K) | WFS_KIND_BIT(ATTN_V) |
-             WFS_KIND_BIT(ATTN_OUT) | WFS_KIND_BIT(ATTN_ROT_EMBD) | WFS_KIND_BIT(FFN_GATE_INP) | WFS_KIND_BIT(FFN_NORM) |
-             WFS_KIND_BIT(FFN_GATE) | WFS_KIND_BIT(FFN_DOWN) | WFS_KIND_BIT(FFN_UP) | WFS_KIND_BIT(FFN_GATE_EXP) |
-             WFS_KIND_BIT(FFN_DOWN_EXP) | WFS_KIND_BIT(FFN_UP_EXP),
+             WFS_KIND_BIT(ATTN_OUT) | WFS_KIND_BIT(ATTN_ROT_EMBD) | WFS_KIND_BIT(FFN_GATE_INP) |
+             WFS_KIND_BIT(FFN_NORM) | WFS_KIND_BIT(FFN_GATE) | WFS_KIND_BIT(FFN_DOWN) | WFS_KIND_BIT(FFN_UP) |
+             WFS_KIND_BIT(FFN_GATE_EXP) | WFS_KIND_BIT(FFN_DOWN_EXP) | WFS_KIND_BIT(FFN_UP_EXP),
     .headless = "LlamaModel",
     .drops = "text_model.",
     .permutes_qk = true,

@@ -32,8 +32,9 @@ static bool names_reranker(const char *text)
 }
 
 /*
- * Qwen3Model._is_qwen3_reranker: the README's text, the folder's path or the config make a model a reranker, whose output
- * head the converter replaces. AutoConfig sets _name_or_path to the whole path, so a parent folder's name counts as well.
+ * Qwen3Model._is_qwen3_reranker: the README's text, the folder's path or the config make a model a reranker, whose
+ * output head the converter replaces. AutoConfig sets _name_or_path to the whole path, so a parent folder's name counts
+ * as well.
  */
 static int refuse_reranker(const struct wfs_arch_input *in, struct wfs_error *err)
 {
@@ -70,10 +71,10 @@ static bool never_70b(uint32_t n_layers, uint32_t n_heads, uint32_t n_heads_kv)
     return false;
 }
 
-#define QWEN2_KINDS                                                                                                      \
-    (WFS_KIND_BIT(TOKEN_EMBD) | WFS_KIND_BIT(OUTPUT_NORM) | WFS_KIND_BIT(OUTPUT) | WFS_KIND_BIT(ROPE_FREQS) |            \
-     WFS_KIND_BIT(ATTN_NORM) | WFS_KIND_BIT(ATTN_Q) | WFS_KIND_BIT(ATTN_K) | WFS_KIND_BIT(ATTN_V) |                      \
-     WFS_KIND_BIT(ATTN_OUT) | WFS_KIND_BIT(FFN_NORM) | WFS_KIND_BIT(FFN_GATE) | WFS_KIND_BIT(FFN_DOWN) |                 \
+#define QWEN2_KINDS                                                                                                    \
+    (WFS_KIND_BIT(TOKEN_EMBD) | WFS_KIND_BIT(OUTPUT_NORM) | WFS_KIND_BIT(OUTPUT) | WFS_KIND_BIT(ROPE_FREQS) |          \
+     WFS_KIND_BIT(ATTN_NORM) | WFS_KIND_BIT(ATTN_Q) | WFS_KIND_BIT(ATTN_K) | WFS_KIND_BIT(ATTN_V) |                    \
+     WFS_KIND_BIT(ATTN_OUT) | WFS_KIND_BIT(FFN_NORM) | WFS_KIND_BIT(FFN_GATE) | WFS_KIND_BIT(FFN_DOWN) |               \
      WFS_KIND_BIT(FFN_UP))
 
 const struct wfs_arch wfs_arch_qwen2 = {
@@ -90,7 +91,8 @@ const struct wfs_arch wfs_arch_qwen3 = {
     .hf_names = qwen3_names,
     .name = "qwen3",
     .kinds = QWEN2_KINDS | WFS_KIND_BIT(ATTN_Q_NORM) | WFS_KIND_BIT(ATTN_K_NORM),
-    /* Qwen3Model inherits a rename that looks for "Qwen2Model" only, so its own headless checkpoints map without prefix. */
+    /* Qwen3Model inherits a rename that looks for "Qwen2Model" only, so its own headless checkpoints map without
+       prefix. */
     .vocab = WFS_VOCAB_QWEN2,
     .check = refuse_reranker,
     .set_parameters = wfs_arch_put_pooling_type,

@@ -8,10 +8,26 @@
 #include <stdint.h>
 
 enum wfs_tensor_kind {
-    WFS_KIND_TOKEN_EMBD, WFS_KIND_OUTPUT_NORM, WFS_KIND_OUTPUT, WFS_KIND_ROPE_FREQS, WFS_KIND_ATTN_NORM, WFS_KIND_ATTN_Q,
-    WFS_KIND_ATTN_Q_NORM, WFS_KIND_ATTN_K, WFS_KIND_ATTN_K_NORM, WFS_KIND_ATTN_V, WFS_KIND_ATTN_OUT,
-    WFS_KIND_ATTN_ROT_EMBD, WFS_KIND_FFN_GATE_INP, WFS_KIND_FFN_NORM, WFS_KIND_FFN_GATE, WFS_KIND_FFN_DOWN,
-    WFS_KIND_FFN_UP, WFS_KIND_FFN_GATE_EXP, WFS_KIND_FFN_DOWN_EXP, WFS_KIND_FFN_UP_EXP,
+    WFS_KIND_TOKEN_EMBD,
+    WFS_KIND_OUTPUT_NORM,
+    WFS_KIND_OUTPUT,
+    WFS_KIND_ROPE_FREQS,
+    WFS_KIND_ATTN_NORM,
+    WFS_KIND_ATTN_Q,
+    WFS_KIND_ATTN_Q_NORM,
+    WFS_KIND_ATTN_K,
+    WFS_KIND_ATTN_K_NORM,
+    WFS_KIND_ATTN_V,
+    WFS_KIND_ATTN_OUT,
+    WFS_KIND_ATTN_ROT_EMBD,
+    WFS_KIND_FFN_GATE_INP,
+    WFS_KIND_FFN_NORM,
+    WFS_KIND_FFN_GATE,
+    WFS_KIND_FFN_DOWN,
+    WFS_KIND_FFN_UP,
+    WFS_KIND_FFN_GATE_EXP,
+    WFS_KIND_FFN_DOWN_EXP,
+    WFS_KIND_FFN_UP_EXP,
     WFS_KIND_COUNT
 };
 
@@ -38,8 +54,8 @@ void wfs_name_map_done(struct wfs_name_map *m);
 enum { WFS_GGUF_NAME_BYTES = 96 };
 
 /*
- * get_name(name, try_suffixes = (".weight", ".bias")): the GGUF name of a tensor with its suffix. False when nothing maps.
- * A name that stands in the table without a suffix maps to a name without a suffix, as in the reference.
+ * get_name(name, try_suffixes = (".weight", ".bias")): the GGUF name of a tensor with its suffix. False when nothing
+ * maps. A name that stands in the table without a suffix maps to a name without a suffix, as in the reference.
  */
 bool wfs_name_map_find(const struct wfs_name_map *m, const char *name, char ret[static WFS_GGUF_NAME_BYTES],
                        enum wfs_tensor_kind *ret_kind);

@@ -1,6 +1,6 @@
 /*
- * The configuration classes of transformers as a table: which values they add to config.json, and when building one raises.
- * Source: transformers 4.57.6.
+ * The configuration classes of transformers as a table: which values they add to config.json, and when building one
+ * raises. Source: transformers 4.57.6.
  */
 #include "hparams.h"
 #include "transformers_types.h"
@@ -123,10 +123,12 @@ static struct wfs_hvalue argument(const struct wfs_config_class *class, const cJ
 /* hidden_size // num_attention_heads; ABSENT when Python would raise. */
 static struct wfs_hvalue heads_quotient(const struct wfs_config_class *class, const cJSON *root)
 {
-    struct wfs_hvalue hidden = argument(class, root, "hidden_size"), heads = argument(class, root, "num_attention_heads");
+    struct wfs_hvalue hidden = argument(class, root, "hidden_size"),
+                      heads = argument(class, root, "num_attention_heads");
     struct wfs_hvalue v = wfs_hvalue_from(NULL);
 
-    if (hidden.kind == WFS_H_INT && heads.kind == WFS_H_INT && hidden.i >= 0 && heads.i > 0) {
+    if ((hidden.kind == WFS_H_INT || hidden.kind == WFS_H_BOOL) &&
+        (heads.kind == WFS_H_INT || heads.kind == WFS_H_BOOL) && hidden.i >= 0 && heads.i > 0) {
         v.kind = WFS_H_INT;
         v.i = hidden.i / heads.i;
         v.f = (double)v.i;
@@ -172,45 +174,60 @@ static bool has_integer_keys(const cJSON *dict)
     return true;
 }
 
-/* What PretrainedConfig.__init__ raises on. */
-static bool base_raises(const cJSON *root)
+static struct wfs_hvalue item(const cJSON *dict, const char *key)
+{
+    return wfs_hvalue_from(wfs_json_get(dict, key));
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    for (; text && *words; words++) {
+        if (strcmp(text, *words) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* dtype, or the older torch_dtype, must be an attribute of torch: "auto" is not, nor is "torch.bfloat16". */
+static bool dtype_raises(const cJSON *root)
 {
     static const char *const dtypes[] = {
-        "bfloat16", "float16", "float32", "float64", "half", "float", "double", "float8_e4m3fn", "float8_e5m2",
-        "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "uint8", "int8", "int16", "int32", "int64", "short", "int",
-        "long", "bool", "complex64", "complex128", "qint8", "quint8", "qint32", "uint16", "uint32", "uint64",
+        "bfloat16",        "float16",         "float32",        "float64",    "half",      "float",
+        "double",          "float8_e4m3fn",   "float8_e5m2",    "uint8",      "int8",      "int16",
+        "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "int32",      "int64",     "short",
+        "int",             "long",            "bool",           "complex64",  "complex128", "qint8",
+        "quint8",          "qint32",          "uint16",         "uint32",     "uint64",    NULL,
     };
-    static const char *const problems[] = { "regression", "single_label_classification", "multi_label_classification" };
-    const char *dtype = wfs_json_string(wfs_json_get(root, "dtype"));
-    struct wfs_hvalue problem = wfs_hvalue_from(wfs_json_get(root, "problem_type"));
-    struct wfs_hvalue pruned = wfs_hvalue_from(wfs_json_get(root, "pruned_heads"));
-    struct wfs_hvalue dtype_value = wfs_hvalue_from(wfs_json_get(root, "dtype"));
-    bool known = false;
+    const char *key = item(root, "dtype").kind <= WFS_H_NULL ? "torch_dtype" : "dtype";
+    const char *dtype = wfs_json_string(wfs_json_get(root, key));
 
+    return dtype && !is_one_of(dtype, dtypes);
+}
+
+/* What AutoConfig.from_pretrained, PretrainedConfig.__init__ and to_dict raise on. */
+static bool base_raises(const cJSON *root)
+{
+    static const char *const problems[] = { "regression", "single_label_classification", "multi_label_classification",
+                                            NULL };
+    struct wfs_hvalue problem = item(root, "problem_type"), pruned = item(root, "pruned_heads");
+    struct wfs_hvalue quantization = item(root, "quantization_config"), auto_map = item(root, "auto_map");
+
+    /* to_dict() calls a method of anything that is no dict, None included. */
+    if (quantization.kind != WFS_H_ABSENT && quantization.kind != WFS_H_DICT)
+        return true;
+    if (auto_map.kind != WFS_H_ABSENT && auto_map.kind < WFS_H_STRING)
+        return true;
     if (!is_dict_or_none(root, "id2label") || !is_dict_or_none(root, "label2id"))
+        return true;
+    if (item(root, "id2label").kind <= WFS_H_NULL && item(root, "num_labels").kind > WFS_H_INT)
         return true;
     if (!has_integer_keys(wfs_json_get(root, "id2label")))
         return true;
     if (pruned.kind == WFS_H_DICT ? !has_integer_keys(pruned.node) : pruned.kind > WFS_H_NULL)
         return true;
-    if (problem.kind > WFS_H_NULL) {
-        const char *text = wfs_json_string(problem.node);
-
-        for (size_t i = 0; text && i < sizeof problems / sizeof *problems; i++)
-            known |= strcmp(text, problems[i]) == 0;
-        if (!known)
-            return true;
-    }
-    if (dtype_value.kind <= WFS_H_NULL)
-        dtype = wfs_json_string(wfs_json_get(root, "torch_dtype"));
-    if (dtype) {
-        known = false;
-        for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-            known |= strcmp(dtype, dtypes[i]) == 0;
-        if (!known)
-            return true;
-    }
-    return wfs_json_get(root, "use_return_dict") != NULL; /* a property without setter */
+    if (problem.kind > WFS_H_NULL && !is_one_of(wfs_json_string(problem.node), problems))
+        return true;
+    return dtype_raises(root) || wfs_json_get(root, "use_return_dict") != NULL; /* a property without setter */
 }
 
 static bool has_all(const cJSON *dict, const char *const *keys)
@@ -220,11 +237,6 @@ static bool has_all(const cJSON *dict, const char *const *keys)
             return false;
     }
     return true;
-}
-
-static struct wfs_hvalue item(const cJSON *dict, const char *key)
-{
-    return wfs_hvalue_from(wfs_json_get(dict, key));
 }
 
 /* `(value or other)` in a comparison of numbers: raises for anything true that is no number. */
@@ -285,7 +297,8 @@ static bool rope_raises(const struct wfs_config_class *class, const cJSON *root)
 /* What Qwen2Config and Qwen3Config raise on when they make or check layer_types. */
 static bool layer_types_raise(const struct wfs_config_class *class, const cJSON *root)
 {
-    static const char *const allowed[] = { "full_attention", "sliding_attention", "chunked_attention", "linear_attention" };
+    static const char *const allowed[] = { "full_attention", "sliding_attention", "chunked_attention",
+                                           "linear_attention" };
     struct wfs_hvalue types = wfs_hvalue_from(wfs_json_get(root, "layer_types"));
     struct wfs_hvalue n_layers = argument(class, root, "num_hidden_layers");
     struct wfs_hvalue window_from = wfs_hvalue_from(wfs_json_get(root, "max_window_layers"));
@@ -320,7 +333,8 @@ int wfs_autoconfig_class(const cJSON *root, const struct wfs_config_class **ret,
 
     *ret = NULL;
     if (!wfs_json_get(root, "model_type"))
-        return wfs_error_set(err, ENOTSUP, "config.json has no \"model_type\": transformers would guess one from the path");
+        return wfs_error_set(err, ENOTSUP,
+                             "config.json has no \"model_type\": transformers would guess one from the path");
     if (!type)
         return wfs_error_set(err, EINVAL, "config.json: \"model_type\" is not a string");
     /* AutoConfig's own rule for Mistral models with alternating attention. */

@@ -89,7 +89,7 @@ int wfs_card_read(const struct wfs_folder *folder, struct wfs_yaml **ret, struct
         return 0;
     r = wfs_yaml_parse(yaml, strlen(yaml), NAME, &doc, err);
     if (r < 0)
-        return wfs_error_wrap(err, "the converter fails on the model card's front matter");
+        return wfs_error_wrap(err, "the front matter of the model card cannot be read");
     if (!wfs_yaml_root(doc) || wfs_yaml_root(doc)->kind != WFS_YAML_DICT) {
         wfs_yaml_free(doc);
         return 0;

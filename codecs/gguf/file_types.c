@@ -48,7 +48,8 @@ static const struct file_type file_types[] = {
     { .number = WFS_FTYPE_Q8_0, .type = WFS_TYPE_Q8_0 },
     { .number = WFS_FTYPE_Q4_K_M,
       .type = WFS_TYPE_Q4_K,
-      .rules = { [CATEGORY_ATTN_V] = { MORE_BITS, WFS_TYPE_Q6_K }, [CATEGORY_FFN_DOWN] = { MORE_BITS, WFS_TYPE_Q6_K } } },
+      .rules = { [CATEGORY_ATTN_V] = { MORE_BITS, WFS_TYPE_Q6_K },
+                 [CATEGORY_FFN_DOWN] = { MORE_BITS, WFS_TYPE_Q6_K } } },
 };
 
 /* What stays in the type it has, by a part of its name (a whole name where whole is set). */
@@ -143,16 +144,18 @@ static enum wfs_ggml_type mixture(struct state *s, const struct wfs_quant_tensor
     return type;
 }
 
-static int fit(const struct wfs_quant_tensor *t, enum wfs_ggml_type type, enum wfs_ggml_type *ret, struct wfs_error *err)
+static int fit(const struct wfs_quant_tensor *t, enum wfs_ggml_type type, enum wfs_ggml_type *ret,
+               struct wfs_error *err)
 {
     enum wfs_ggml_type wanted = type;
 
     if (t->row_elems % wfs_ggml_types[type].block_elems != 0) {
         type = fallback_of(type);
         if (type == WFS_TYPE_COUNT)
-            return wfs_error_set(err, EINVAL, "tensor %s: rows of %llu elements are not whole %s blocks, and llama-quantize "
-                                 "has no type to fall back to (\"no tensor type fallback is defined\")", t->name,
-                                 (unsigned long long)t->row_elems, wfs_ggml_types[wanted].name);
+            return wfs_error_set(err, EINVAL,
+                                 "tensor %s: rows of %llu elements are not whole %s blocks, and llama-quantize "
+                                 "has no type to fall back to (\"no tensor type fallback is defined\")",
+                                 t->name, (unsigned long long)t->row_elems, wfs_ggml_types[wanted].name);
         if (t->row_elems % wfs_ggml_types[type].block_elems != 0)
             type = WFS_TYPE_F16;
     }

@@ -1,6 +1,6 @@
 /*
- * Which type llama-quantize gives each tensor of a file, as a table of file types. Source: llama-quant.cpp of the pinned
- * llama.cpp.
+ * Which type llama-quantize gives each tensor of a file, as a table of file types. Source: llama-quant.cpp of the
+ * pinned llama.cpp.
  */
 #ifndef WFS_GGUF_FILE_TYPES_H
 #define WFS_GGUF_FILE_TYPES_H
@@ -28,8 +28,8 @@ struct wfs_quant_tensor {
 };
 
 /*
- * Sets ret[i] for n tensors in the order of the output file (the rules count tensors of a class). 0, or a negative errno with
- * a message when the file type is not in the table or a row length has no type to fall back to.
+ * Sets ret[i] for n tensors in the order of the output file (the rules count tensors of a class). 0, or a negative
+ * errno with a message when the file type is not in the table or a row length has no type to fall back to.
  */
 int wfs_quant_types(enum wfs_file_type file_type, const struct wfs_quant_model *model,
                     const struct wfs_quant_tensor *tensors, size_t n, enum wfs_ggml_type *ret, struct wfs_error *err);

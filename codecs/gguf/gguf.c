@@ -29,10 +29,12 @@ static uint32_t u32_of(const struct wfs_kv_list *kv, const char *arch, const cha
     item = wfs_kv_find(kv, full);
     if (!item || item->type != WFS_GGUF_U32)
         return fallback;
-    return item->value[0] | (uint32_t)item->value[1] << 8 | (uint32_t)item->value[2] << 16 | (uint32_t)item->value[3] << 24;
+    return item->value[0] | (uint32_t)item->value[1] << 8 | (uint32_t)item->value[2] << 16 |
+           (uint32_t)item->value[3] << 24;
 }
 
-/* Keys without which llama-quantize cannot load its input. Source: llama_model_base::load_hparams and load_arch_hparams. */
+/* Keys without which llama-quantize cannot load its input. Source: llama_model_base::load_hparams and
+ * load_arch_hparams. */
 static int find_quantise_problem(struct wfs_gguf *g, const struct wfs_kv_list *kv)
 {
     static const char *const needed[] = { "context_length", "embedding_length", "block_count",
@@ -133,7 +135,8 @@ int wfs_gguf_open(const struct wfs_model *model, const struct wfs_folder *folder
     g->model = model;
     r = folder->read(folder->ctx, "hf_quant_config.json", &quant, err);
     if (r > 0)
-        r = wfs_error_set(err, ENOTSUP, "hf_quant_config.json: the model is quantised already, which is not supported yet");
+        r = wfs_error_set(err, ENOTSUP,
+                          "hf_quant_config.json: the model is quantised already, which is not supported yet");
     if (r == 0)
         r = open_parts(g, folder, options, &hparams, err);
     wfs_hparams_done(&hparams);

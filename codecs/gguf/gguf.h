@@ -1,6 +1,6 @@
 /*
- * GGUF views of a model: what convert_hf_to_gguf.py (float types) and llama-quantize over the --outtype auto file (every other
- * type) of the pinned llama.cpp would write, byte for byte.
+ * GGUF views of a model: what convert_hf_to_gguf.py (float types) and llama-quantize over the --outtype auto file
+ * (every other type) of the pinned llama.cpp would write, byte for byte.
  */
 #ifndef WFS_GGUF_GGUF_H
 #define WFS_GGUF_GGUF_H
@@ -30,17 +30,17 @@ struct wfs_gguf_options {
 struct wfs_gguf; /* what all GGUF views of a model share: hparams, names, metadata, the tokenizer block. Immutable. */
 
 /*
- * Reads config, card and tokenizer, maps every tensor. Takes as long as the tokenizer does (0.1 s for 128k tokens): call it off the
- * request threads. model and folder must outlive the result (folder is only used during the call). 0 or a negative errno with the reason why no
- * GGUF view can be offered.
+ * Reads config, card and tokenizer, maps every tensor. Takes as long as the tokenizer does (0.1 s for 128k tokens):
+ * call it off the request threads. model and folder must outlive the result (folder is only used during the call). 0 or
+ * a negative errno with the reason why no GGUF view can be offered.
  */
-int wfs_gguf_open(const struct wfs_model *model, const struct wfs_folder *folder, const struct wfs_gguf_options *options,
-                  struct wfs_gguf **ret, struct wfs_error *err);
+int wfs_gguf_open(const struct wfs_model *model, const struct wfs_folder *folder,
+                  const struct wfs_gguf_options *options, struct wfs_gguf **ret, struct wfs_error *err);
 void wfs_gguf_free(struct wfs_gguf *g);
 
 /*
- * Lays one view out. The layout shares bytes with g, which must outlive it. A negative errno with the reason when this format
- * cannot be offered (no fallback type for a row length ...).
+ * Lays one view out. The layout shares bytes with g, which must outlive it. A negative errno with the reason when this
+ * format cannot be offered (no fallback type for a row length ...).
  */
 int wfs_gguf_layout(const struct wfs_gguf *g, const struct wfs_gguf_format *format, struct wfs_layout *ret,
                     struct wfs_error *err);

@@ -73,7 +73,8 @@ const char *wfs_hvalue_kind_name(struct wfs_hvalue v)
 int wfs_hvalue_u32(struct wfs_hvalue v, const char *key, uint32_t *ret, struct wfs_error *err)
 {
     if (v.kind != WFS_H_INT && v.kind != WFS_H_BOOL)
-        return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %s, an integer is needed", key, wfs_hvalue_kind_name(v));
+        return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %s, an integer is needed", key,
+                             wfs_hvalue_kind_name(v));
     if (v.i < 0 || v.i > (int64_t)UINT32_MAX)
         return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %lld, which does not fit 32 bits without sign", key,
                              (long long)v.i);
@@ -86,7 +87,8 @@ int wfs_hvalue_f32(struct wfs_hvalue v, const char *key, float *ret, struct wfs_
     float f;
 
     if (!wfs_hvalue_is_number(v))
-        return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %s, a number is needed", key, wfs_hvalue_kind_name(v));
+        return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %s, a number is needed", key,
+                             wfs_hvalue_kind_name(v));
     f = (float)v.f;
     if (isinf(f) && !isinf(v.f))
         return wfs_error_set(err, EINVAL, "config.json: \"%s\" is too large for a 32-bit float", key);
@@ -160,8 +162,10 @@ static int refuse_unknown(const cJSON *root, struct wfs_error *err)
     }
     if (wfs_hvalue_is_true(quant)) {
         method = wfs_json_string(wfs_json_get(quant.node, "quant_method"));
-        return wfs_error_set(err, ENOTSUP, "config.json: the model is quantised already (quantization_config, quant_method %s), "
-                             "which is not supported yet", method ? method : "unknown");
+        return wfs_error_set(err, ENOTSUP,
+                             "config.json: the model is quantised already (quantization_config, quant_method %s), "
+                             "which is not supported yet",
+                             method ? method : "unknown");
     }
     return 0;
 }
@@ -180,7 +184,8 @@ static int find_rope(struct wfs_hparams *h, struct wfs_error *err)
     if (!wfs_hvalue_is_true(v))
         return 0;
     if (v.kind != WFS_H_DICT)
-        return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %s, an object is needed", key, wfs_hvalue_kind_name(v));
+        return wfs_error_set(err, EINVAL, "config.json: \"%s\" is %s, an object is needed", key,
+                             wfs_hvalue_kind_name(v));
     if (wfs_json_get(v.node, "full_attention") || wfs_json_get(v.node, "sliding_attention"))
         return wfs_error_set(err, ENOTSUP, "config.json: \"%s\" by kind of layer is not supported yet", key);
     h->rope = v.node;

@@ -1,8 +1,8 @@
 /*
  * A model's hyperparameters as the converter sees them. That is not config.json: the converter asks transformers'
- * AutoConfig, which injects the defaults of a configuration class, and falls back to the bare file when AutoConfig raises.
- * Source: transformers 4.57.6 (configuration_utils.py, configuration_{llama,mistral,qwen2,qwen3}.py) and the pinned
- * llama.cpp's conversion/base.py (load_hparams, TextModel.__init__).
+ * AutoConfig, which injects the defaults of a configuration class, and falls back to the bare file when AutoConfig
+ * raises. Source: transformers 4.57.6 (configuration_utils.py, configuration_{llama,mistral,qwen2,qwen3}.py) and the
+ * pinned llama.cpp's conversion/base.py (load_hparams, TextModel.__init__).
  */
 #ifndef WFS_GGUF_HPARAMS_H
 #define WFS_GGUF_HPARAMS_H
@@ -37,8 +37,8 @@ struct wfs_hparams {
 };
 
 /*
- * Reads config.json of a folder. 0, or a negative errno with a message when it is missing, not JSON, or asks for something
- * whose values are not known here.
+ * Reads config.json of a folder. 0, or a negative errno with a message when it is missing, not JSON, or asks for
+ * something whose values are not known here.
  */
 int wfs_hparams_open(const struct wfs_folder *folder, struct wfs_hparams *ret, struct wfs_error *err);
 void wfs_hparams_done(struct wfs_hparams *h);

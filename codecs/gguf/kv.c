@@ -130,7 +130,8 @@ void wfs_kv_string(struct wfs_kv_list *kv, const char *key, const char *text, si
     put(kv, key, WFS_GGUF_STRING, &b);
 }
 
-void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, uint64_t n, struct wfs_buf *items)
+void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, uint64_t n,
+                  struct wfs_buf *items)
 {
     struct wfs_buf b = WFS_BUF_INIT;
 

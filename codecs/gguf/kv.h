@@ -1,6 +1,6 @@
 /*
- * The metadata of a GGUF file as an ordered list of keys, with the converter's rule: writing a key again replaces the value
- * and keeps the first position (a Python dict). Values are kept serialised. Source of the layout: gguf v3.
+ * The metadata of a GGUF file as an ordered list of keys, with the converter's rule: writing a key again replaces the
+ * value and keeps the first position (a Python dict). Values are kept serialised. Source of the layout: gguf v3.
  */
 #ifndef WFS_GGUF_KV_H
 #define WFS_GGUF_KV_H
@@ -41,10 +41,12 @@ void wfs_kv_bool(struct wfs_kv_list *kv, const char *key, bool v);
 void wfs_kv_string(struct wfs_kv_list *kv, const char *key, const char *text, size_t len);
 
 /*
- * An array of n elements of a type, from bytes serialised in place (strings: u64 length and bytes each). Takes items' memory
- * (items is empty afterwards). An empty array of strings etc. is the caller's decision: the converter leaves most out.
+ * An array of n elements of a type, from bytes serialised in place (strings: u64 length and bytes each). Takes items'
+ * memory (items is empty afterwards). An empty array of strings etc. is the caller's decision: the converter leaves
+ * most out.
  */
-void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, uint64_t n, struct wfs_buf *items);
+void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, uint64_t n,
+                  struct wfs_buf *items);
 
 /* Appends a string to an array under construction. */
 void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len);

@@ -78,7 +78,8 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* One entry that is a text: a URL or a model id. The keys stand in the reference's order: name, version, organization, url. */
+/* One entry that is a text: a URL or a model id. The keys stand in the reference's order: name, version, organization,
+ * url. */
 static int put_id(const struct writer *w, const char *text)
 {
     bool url = starts_with(text, "http://") || starts_with(text, "https://") || starts_with(text, "ssh://");
@@ -88,7 +89,8 @@ static int put_id(const struct writer *w, const char *text)
     int r = id ? wfs_naming_split(id, w->total_params, &parts) : 0;
 
     if (r < 0)
-        return wfs_error_set(w->err, -r, "README.md: \"%s\": %s", w->card_key, r == -ENOMEM ? "out of memory" : "not UTF-8");
+        return wfs_error_set(w->err, -r, "README.md: \"%s\": %s", w->card_key,
+                             r == -ENOMEM ? "out of memory" : "not UTF-8");
     r = put_title(w, "name", parts.name);
     if (r == 0 && parts.version)
         put(w, "version", parts.version);
@@ -110,8 +112,8 @@ static int put_id(const struct writer *w, const char *text)
 /* One entry that is a mapping: its values as they stand. */
 static int put_dict(const struct writer *w, const struct wfs_yaml_node *dict)
 {
-    static const char *const fields[] = { "name", "author", "version", "organization", "description", "url", "doi", "uuid",
-                                          "repo_url" };
+    static const char *const fields[] = { "name", "author", "version", "organization", "description",
+                                          "url",  "doi",    "uuid",    "repo_url" };
     char key[96];
     int r = 0;
 

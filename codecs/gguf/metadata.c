@@ -10,8 +10,21 @@
 #include <string.h>
 
 enum field {
-    NAME, AUTHOR, VERSION, ORGANIZATION, FINETUNE, BASENAME, DESCRIPTION, SIZE_LABEL, LICENSE, LICENSE_NAME, LICENSE_LINK,
-    SOURCE_URL, SOURCE_DOI, SOURCE_UUID, SOURCE_REPO_URL,
+    NAME,
+    AUTHOR,
+    VERSION,
+    ORGANIZATION,
+    FINETUNE,
+    BASENAME,
+    DESCRIPTION,
+    SIZE_LABEL,
+    LICENSE,
+    LICENSE_NAME,
+    LICENSE_LINK,
+    SOURCE_URL,
+    SOURCE_DOI,
+    SOURCE_UUID,
+    SOURCE_REPO_URL,
     FIELD_COUNT
 };
 
@@ -259,7 +272,9 @@ static int add_element(struct array *a, const struct wfs_yaml_node *node, const 
     static const struct {
         enum wfs_yaml_kind kind;
         enum wfs_gguf_value_type type;
-    } types[] = { { WFS_YAML_STRING, WFS_GGUF_STRING }, { WFS_YAML_FLOAT, WFS_GGUF_F32 }, { WFS_YAML_BOOL, WFS_GGUF_BOOL },
+    } types[] = { { WFS_YAML_STRING, WFS_GGUF_STRING },
+                  { WFS_YAML_FLOAT, WFS_GGUF_F32 },
+                  { WFS_YAML_BOOL, WFS_GGUF_BOOL },
                   { WFS_YAML_INT, WFS_GGUF_I32 } };
     size_t t = 0;
 
@@ -348,8 +363,8 @@ static int gather(struct metadata *m, const struct wfs_folder *folder, const cha
     return 0;
 }
 
-int wfs_metadata_write(const struct wfs_folder *folder, const char *model_name, uint64_t total_params, const cJSON *config,
-                       struct wfs_kv_list *kv, struct wfs_error *err)
+int wfs_metadata_write(const struct wfs_folder *folder, const char *model_name, uint64_t total_params,
+                       const cJSON *config, struct wfs_kv_list *kv, struct wfs_error *err)
 {
     static const char *const tags[2] = { "tags", "pipeline_tag" }, *const languages[2] = { "languages", "language" };
     WFS_CLEANUP(metadata_done) struct metadata m;

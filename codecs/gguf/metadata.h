@@ -1,6 +1,7 @@
 /*
  * The general.* keys: sampling defaults, names, licence, origins and tags, from the model card, generation_config.json,
- * config.json and the folder's name. Source: gguf-py's metadata.py and ModelBase.prepare_metadata of the pinned llama.cpp.
+ * config.json and the folder's name. Source: gguf-py's metadata.py and ModelBase.prepare_metadata of the pinned
+ * llama.cpp.
  */
 #ifndef WFS_GGUF_METADATA_H
 #define WFS_GGUF_METADATA_H
@@ -14,11 +15,11 @@
 
 /*
  * Writes general.type and all that follows it up to general.languages. config is config.json's object (for its
- * _name_or_path), model_name the converter's --model-name or NULL. 0, or a negative errno with a message where the converter
- * fails.
+ * _name_or_path), model_name the converter's --model-name or NULL. 0, or a negative errno with a message where the
+ * converter fails.
  */
-int wfs_metadata_write(const struct wfs_folder *folder, const char *model_name, uint64_t total_params, const cJSON *config,
-                       struct wfs_kv_list *kv, struct wfs_error *err);
+int wfs_metadata_write(const struct wfs_folder *folder, const char *model_name, uint64_t total_params,
+                       const cJSON *config, struct wfs_kv_list *kv, struct wfs_error *err);
 
 /* Parts of it, for their own files. */
 

@@ -1,6 +1,7 @@
 /*
- * The converter's heuristics for names: what a model's name, size, version and fine-tune are, from "org/Name-7B-Chat-v0.2".
- * Source: gguf-py's metadata.py (get_model_id_components, id_to_title) and utility.py (size_label) of the pinned llama.cpp.
+ * The converter's heuristics for names: what a model's name, size, version and fine-tune are, from
+ * "org/Name-7B-Chat-v0.2". Source: gguf-py's metadata.py (get_model_id_components, id_to_title) and utility.py
+ * (size_label) of the pinned llama.cpp.
  */
 #ifndef WFS_GGUF_NAMING_H
 #define WFS_GGUF_NAMING_H
@@ -12,11 +13,13 @@ struct wfs_model_id {
     char *name, *organization, *basename, *finetune, *version, *size_label;
 };
 
-/* Splits id (UTF-8). total_params (0 = unknown) decides whether a size in the name is believed. 0, -EINVAL or -ENOMEM. */
+/* Splits id (UTF-8). total_params (0 = unknown) decides whether a size in the name is believed. 0, -EINVAL or -ENOMEM.
+ */
 int wfs_naming_split(const char *id, uint64_t total_params, struct wfs_model_id *ret);
 void wfs_model_id_done(struct wfs_model_id *id);
 
-/* id_to_title: words with capitals, unless they have some or look like a number or version. malloc'ed; NULL: no memory. */
+/* id_to_title: words with capitals, unless they have some or look like a number or version. malloc'ed; NULL: no memory.
+ */
 char *wfs_naming_title(const char *text);
 
 enum { WFS_SIZE_LABEL_BYTES = 48 };

@@ -132,10 +132,12 @@ static int put_sections(const struct writer *w)
 
     if (!list)
         return 0;
+    if (!cJSON_IsArray(list))
+        return wfs_error_set(w->err, EINVAL, "config.json: \"mrope_section\" is not a list of integers");
     for (const cJSON *item = list->child; item && n < N_SECTIONS; item = item->next, n++) {
         int64_t v;
 
-        if (!cJSON_IsArray(list) || !wfs_json_i64(item, &v) || v < INT32_MIN || v > INT32_MAX) {
+        if (!wfs_json_i64(item, &v) || v < INT32_MIN || v > INT32_MAX) {
             wfs_buf_done(&items);
             return wfs_error_set(w->err, EINVAL, "config.json: \"mrope_section\" is not a list of integers");
         }
@@ -166,7 +168,8 @@ static int put_gating(const struct writer *w)
                                         "moe_router_activation_func", "expert_selection_fn", NULL };
 
     if (wfs_hparams_find(w->in->hparams, keys).kind > WFS_H_NULL)
-        return wfs_error_set(w->err, ENOTSUP, "config.json: a mixture of experts (\"scoring_func\") is not supported yet");
+        return wfs_error_set(w->err, ENOTSUP,
+                             "config.json: a mixture of experts (\"scoring_func\") is not supported yet");
     return 0;
 }
 

@@ -6,8 +6,8 @@
 
 /*
  * Writes the keys that all architectures share, general.file_type last (with file_type), then those of the class.
- * Source: TextModel.set_gguf_parameters in the pinned llama.cpp's conversion/base.py. 0, or a negative errno with a message
- * that names the key of config.json.
+ * Source: TextModel.set_gguf_parameters in the pinned llama.cpp's conversion/base.py. 0, or a negative errno with a
+ * message that names the key of config.json.
  */
 int wfs_gguf_write_parameters(const struct wfs_arch *arch, const struct wfs_arch_input *in, uint32_t file_type,
                               struct wfs_kv_list *kv, struct wfs_error *err);

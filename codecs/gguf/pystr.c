@@ -144,7 +144,8 @@ bool wfs_pychar_is_letter(uint32_t c, char lower)
 {
     if (c == (uint32_t)lower || c == (uint32_t)lower - 32)
         return true;
-    return (lower == 'k' && c == 0x212a) || (lower == 's' && c == 0x17f) || (lower == 'i' && (c == 0x130 || c == 0x131));
+    return (lower == 'k' && c == 0x212a) || (lower == 's' && c == 0x17f) ||
+           (lower == 'i' && (c == 0x130 || c == 0x131));
 }
 
 bool wfs_pystr_is_lower(const uint32_t *c, size_t len)

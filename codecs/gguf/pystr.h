@@ -1,6 +1,6 @@
 /*
- * Strings as Python's str has them: arrays of code points, with the methods that the converter's naming rules use. A NUL
- * code point stands in UTF-8 as C0 80 (see json.h), so that UTF-8 texts can stay C strings.
+ * Strings as Python's str has them: arrays of code points, with the methods that the converter's naming rules use. A
+ * NUL code point stands in UTF-8 as C0 80 (see json.h), so that UTF-8 texts can stay C strings.
  */
 #ifndef WFS_GGUF_PYSTR_H
 #define WFS_GGUF_PYSTR_H

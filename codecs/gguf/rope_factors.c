@@ -2,8 +2,8 @@
 #include "torch_pow.h"
 
 /*
- * A Python number next to a float32 tensor is rounded to float32 first; number / tensor is reciprocal(tensor) * number, two
- * roundings. Only what is between two Python numbers is computed in double.
+ * A Python number next to a float32 tensor is rounded to float32 first; number / tensor is reciprocal(tensor) * number,
+ * two roundings. Only what is between two Python numbers is computed in double.
  */
 static float factor_of(float frequency, const struct wfs_rope_llama3 *rope)
 {

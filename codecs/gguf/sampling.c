@@ -62,8 +62,8 @@ static int put(size_t row, struct wfs_hvalue v, struct wfs_kv_list *kv, struct w
 }
 
 /*
- * Whether Python's json might read a text that the strict parser refuses: it takes NaN, Infinity and lone surrogates. What
- * it refuses as well counts as no file at all.
+ * Whether Python's json might read a text that the strict parser refuses: it takes NaN, Infinity and lone surrogates.
+ * What it refuses as well counts as no file at all.
  */
 static bool python_may_read(const struct wfs_blob *blob)
 {

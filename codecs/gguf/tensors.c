@@ -11,10 +11,12 @@
 /* Multimodal parts that a text model leaves out. Source: TextModel.filter_tensors. */
 static const char *const dropped_starts[] = { "mlp", "vit.", "vpm.", "siglip2.", "conformer.", "merger.", "resampler.",
                                               "sound_encoder.", "sound_projection.", "speech_embeddings." };
-static const char *const dropped_parts[] = { "visual.", "vision.", "audio.", "talker.", "vision_", "audio_", "token2wav.",
-                                             "code2wav.", "projector.", "pre_mm_projector_norm", "image_newline",
-                                             "view_seperator", "patch_embed", "patch_embedding", "patch_merger.",
-                                             "patch_merge_mlp.", "model.connector." };
+static const char *const dropped_parts[] = {
+    "visual.",          "vision.",         "audio.",      "talker.",         "vision_",
+    "audio_",           "token2wav.",      "code2wav.",   "projector.",      "pre_mm_projector_norm",
+    "image_newline",    "view_seperator",  "patch_embed", "patch_embedding", "patch_merger.",
+    "patch_merge_mlp.", "model.connector."
+};
 /* Buffers that are read (they count for --outtype auto) but not written. Source: prepare_tensors. */
 static const char *const dropped_ends[] = { ".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq" };
 
@@ -71,7 +73,8 @@ static void filtered_done(struct filtered *f)
     wfs_map_done(&f->by_name);
 }
 
-static int filter(const struct wfs_model *model, const struct wfs_arch *arch, struct filtered *ret, struct wfs_error *err)
+static int filter(const struct wfs_model *model, const struct wfs_arch *arch, struct filtered *ret,
+                  struct wfs_error *err)
 {
     ret->items = calloc(model->n_tensors ? model->n_tensors : 1, sizeof *ret->items);
     if (!ret->items || !wfs_map_reserve(&ret->by_name, model->n_tensors))
@@ -198,13 +201,13 @@ static int add(struct maker *m, const struct entry *e, struct wfs_error *err)
     if (strstr(name, "block_sparse_moe.experts"))
         return wfs_error_set(err, ENOTSUP, "tensor %s: a mixture of experts is not supported yet", source->name);
     if (!wfs_name_map_find(&m->map, name, target, &kind))
-        return wfs_error_set(err, EINVAL, "tensor %s has no place in GGUF architecture %s (the converter: \"Can not map "
-                             "tensor\")", source->name, m->arch->name);
+        return wfs_error_set(err, EINVAL,
+                             "tensor %s has no place in GGUF architecture %s (the converter: \"Can not map "
+                             "tensor\")",
+                             source->name, m->arch->name);
     if (kind == WFS_KIND_FFN_GATE_INP || kind == WFS_KIND_FFN_GATE_EXP || kind == WFS_KIND_FFN_DOWN_EXP ||
         kind == WFS_KIND_FFN_UP_EXP)
         return wfs_error_set(err, ENOTSUP, "tensor %s: a mixture of experts is not supported yet", source->name);
-    if (source->n_elems == 0)
-        return wfs_error_set(err, ENOTSUP, "tensor %s is empty, which is not supported in GGUF", source->name);
     t->source = source;
     r = set_row_order(m, name, t, err);
     if (r < 0)

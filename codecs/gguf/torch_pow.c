@@ -7,8 +7,9 @@
 enum { VECTOR_STEP = 32 };
 
 /*
- * Part one: Sleef's powf in double-float arithmetic (x = hi + lo), exp(log(base) * exponent). fmaf is an IEEE operation, so
- * any C library gives the same bits. Constants and operation order: Sleef 3.x, src/libm/sleefsimdsp.c and common/df.h.
+ * Part one: Sleef's powf in double-float arithmetic (x = hi + lo), exp(log(base) * exponent). fmaf is an IEEE
+ * operation, so any C library gives the same bits. Constants and operation order: Sleef 3.x, src/libm/sleefsimdsp.c and
+ * common/df.h.
  */
 struct df {
     float hi, lo;
@@ -123,8 +124,8 @@ static float sleef_pow(float base, float exponent)
 }
 
 /*
- * Part two: the C library's powf (glibc 2.28 and later, which is that of Arm's optimized-routines): 2^(exponent * log2(base))
- * in double. Tables and polynomials are data from math/powf_log2_data.c and math/exp2f_data.c there.
+ * Part two: the C library's powf (glibc 2.28 and later, which is that of Arm's optimized-routines): 2^(exponent *
+ * log2(base)) in double. Tables and polynomials are data from math/powf_log2_data.c and math/exp2f_data.c there.
  */
 static const struct {
     double inverse, log2;

@@ -3,6 +3,7 @@
 #include "../base/checked.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,12 +20,12 @@ static int out_of_memory(struct wfs_error *err)
     return wfs_error_set(err, ENOMEM, "out of memory");
 }
 
-/* ggml_n_dims: the number of dims without ones at the slow end, at least 1. */
+/* ggml_n_dims: the number of dims without ones (and zeros) at the slow end, at least 1. */
 static unsigned trimmed_dims(const uint64_t *dims, unsigned n)
 {
     unsigned from = 0;
 
-    while (n - from > 1 && dims[from] == 1)
+    while (n - from > 1 && dims[from] <= 1)
         from++;
     return n > from ? n - from : 1;
 }
@@ -72,27 +73,43 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_form
         unsigned n_dims = wfs_gguf_tensor_dims(t, &dims);
 
         if (n_dims > MAX_DIMS)
-            return wfs_error_set(err, ENOTSUP, "tensor %s has %u dimensions, llama-quantize takes at most %d", t->name, n_dims,
-                                 MAX_DIMS);
+            return wfs_error_set(err, ENOTSUP, "tensor %s has %u dimensions, llama-quantize takes at most %d", t->name,
+                                 n_dims, MAX_DIMS);
         if (strlen(t->name) >= MAX_NAME)
-            return wfs_error_set(err, ENAMETOOLONG, "tensor %s: llama-quantize takes names of less than %d bytes", t->name,
-                                 MAX_NAME);
+            return wfs_error_set(err, ENAMETOOLONG, "tensor %s: llama-quantize takes names of less than %d bytes",
+                                 t->name, MAX_NAME);
+        if (!t->always_f32 && g->tensors.auto_type == WFS_TYPE_BF16 && last_dim(t) == 0)
+            return wfs_error_set(err, EINVAL, "tensor %s: the converter fails on empty rows", t->name);
         outputs[i].via = t->always_f32 ? WFS_TYPE_F32 : g->tensors.auto_type;
+        for (uint64_t k = 0; !t->source && k < t->n_values; k++) {
+            if (!isfinite(t->values[k]))
+                return wfs_error_set(
+                    err, EINVAL, "tensor %s, made from config.json, has a value that llama-quantize refuses", t->name);
+        }
         in[i] = (struct wfs_quant_tensor){ t->name, last_dim(t), trimmed_dims(dims, n_dims), outputs[i].via };
     }
     r = wfs_quant_types(format->type, &g->quant, in, n, types, err);
-    for (size_t i = 0; i < n && r == 0; i++)
+    for (size_t i = 0; i < n && r == 0; i++) {
         outputs[i].type = types[i];
+        if (types[i] != outputs[i].via && (in[i].n_dims == MAX_DIMS || in[i].row_elems == 0))
+            r = wfs_error_set(err, ENOTSUP, "tensor %s: llama-quantize fails on a tensor of this shape (%s)",
+                              in[i].name, in[i].row_elems ? "four dimensions" : "empty rows");
+    }
     return r;
 }
 
-static void choose_converted(const struct wfs_gguf *g, const struct wfs_gguf_format *format, struct output *outputs)
+static int choose_converted(const struct wfs_gguf *g, const struct wfs_gguf_format *format, struct output *outputs,
+                            struct wfs_error *err)
 {
     enum wfs_ggml_type type = format->type == WFS_FTYPE_F32 ? WFS_TYPE_F32 :
                               format->type == WFS_FTYPE_F16 ? WFS_TYPE_F16 : WFS_TYPE_BF16;
 
-    for (size_t i = 0; i < g->tensors.count; i++)
+    for (size_t i = 0; i < g->tensors.count; i++) {
         outputs[i].type = outputs[i].tensor->always_f32 ? WFS_TYPE_F32 : type;
+        if (outputs[i].type == WFS_TYPE_BF16 && last_dim(outputs[i].tensor) == 0)
+            return wfs_error_set(err, EINVAL, "tensor %s: the converter fails on empty rows", outputs[i].tensor->name);
+    }
+    return 0;
 }
 
 static bool bytes_of(const struct output *o, uint64_t *ret)
@@ -197,11 +214,18 @@ static int add_values(const struct wfs_gguf_tensor *t, struct wfs_layout *l)
 static int add_data(const struct output *o, bool quantised, struct wfs_layout *l)
 {
     const struct wfs_gguf_tensor *t = o->tensor;
-    struct wfs_plan plan = { .tensor = t->source, .order = t->order, .n_heads = t->n_heads, .via = o->via, .dst = o->type,
-                             .validate_via = quantised, .validate = quantised && o->type != o->via };
+    struct wfs_plan plan = { .tensor = t->source,
+                             .order = t->order,
+                             .n_heads = t->n_heads,
+                             .via = o->via,
+                             .dst = o->type,
+                             .validate_via = quantised,
+                             .validate = quantised && o->type != o->via };
 
     if (!t->source)
         return add_values(t, l);
+    if (t->source->n_elems == 0)
+        return 0;
     /* Rows that change places are those of the slowest dimension, whatever is in them. */
     plan.row_elems = t->order == WFS_ROWS_ROPE ? t->source->n_elems / t->source->dims[0] : last_dim(t);
     plan.n_rows = t->source->n_elems / plan.row_elems;
@@ -221,7 +245,7 @@ int wfs_gguf_layout(const struct wfs_gguf *g, const struct wfs_gguf_format *form
     for (size_t i = 0; i < n; i++)
         outputs[i] = (struct output){ &g->tensors.items[i], WFS_TYPE_F32, WFS_TYPE_F32 };
     if (format->converter)
-        choose_converted(g, format, outputs);
+        r = choose_converted(g, format, outputs, err);
     else
         r = choose_quantised(g, format, outputs, err);
     if (r < 0)

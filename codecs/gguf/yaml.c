@@ -45,7 +45,8 @@ static int out_of_memory(struct parser *p)
 
 static int fail(struct parser *p, int code, const yaml_mark_t *mark, const char *reason)
 {
-    return wfs_error_set(p->err, code, "%s: line %zu column %zu: %s", p->name, mark->line + 1, mark->column + 1, reason);
+    return wfs_error_set(p->err, code, "%s: line %zu column %zu: %s", p->name, mark->line + 1, mark->column + 1,
+                         reason);
 }
 
 static int next_event(struct parser *p, yaml_event_t *event)
@@ -325,8 +326,8 @@ static int read_document(struct parser *p)
         type = event.type;
         if (type == YAML_DOCUMENT_START_EVENT && p->doc->root) {
             r = fail(p, EINVAL, &event.start_mark, "expected a single document, but found another");
-        } else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT && type != YAML_DOCUMENT_START_EVENT &&
-                   type != YAML_DOCUMENT_END_EVENT) {
+        } else if (type != YAML_STREAM_START_EVENT && type != YAML_STREAM_END_EVENT &&
+                   type != YAML_DOCUMENT_START_EVENT && type != YAML_DOCUMENT_END_EVENT) {
             r = compose(p, &event, 0, &p->doc->root);
             if (r == 0)
                 r = check_value(p, p->doc->root, &event.start_mark);

@@ -1,6 +1,6 @@
 /*
- * YAML as PyYAML's safe_load reads it: libyaml's parser, and PyYAML's rules for what a plain scalar is (yes is True, 1:30 is
- * 90, 2024-01-01 is a date). Source: PyYAML 6.0.3, resolver.py and constructor.py.
+ * YAML as PyYAML's safe_load reads it: libyaml's parser, and PyYAML's rules for what a plain scalar is (yes is True,
+ * 1:30 is 90, 2024-01-01 is a date). Source: PyYAML 6.0.3, resolver.py and constructor.py.
  */
 #ifndef WFS_GGUF_YAML_H
 #define WFS_GGUF_YAML_H
@@ -38,8 +38,8 @@ struct wfs_yaml;
 enum { WFS_YAML_MAX_BYTES = 16 << 20, WFS_YAML_MAX_DEPTH = 64 };
 
 /*
- * Parses a text of one document. name is for messages. 0, or a negative errno where safe_load raises (-EINVAL) and for what is
- * not followed here (-ENOTSUP: binary data, sets and other tags).
+ * Parses a text of one document. name is for messages. 0, or a negative errno where safe_load raises (-EINVAL) and for
+ * what is not followed here (-ENOTSUP: binary data, sets and other tags).
  */
 int wfs_yaml_parse(const char *text, size_t len, const char *name, struct wfs_yaml **ret, struct wfs_error *err);
 void wfs_yaml_free(struct wfs_yaml *y);

@@ -14,14 +14,16 @@ enum form { FORM_BOOL, FORM_FLOAT, FORM_INT, FORM_MERGE, FORM_NULL, FORM_TIMESTA
 static const struct {
     const char *first, *pattern, *tag;
 } forms[FORM_COUNT] = {
-    [FORM_BOOL] = { "yYnNtTfFoO",
-                    "yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF", "bool" },
+    [FORM_BOOL] = { "yYnNtTfFoO", "yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+                    "bool" },
     [FORM_FLOAT] = { "-+0123456789.",
                      "[-+]?(?:[0-9][0-9_]*)\\.[0-9_]*(?:[eE][-+][0-9]+)?|\\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|"
-                     "[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)", "float" },
+                     "[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\\.[0-9_]*|[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)",
+                     "float" },
     [FORM_INT] = { "-+0123456789",
                    "[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|"
-                   "[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+", "int" },
+                   "[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+",
+                   "int" },
     [FORM_MERGE] = { "<", "<<", "merge" },
     [FORM_NULL] = { "~nN", "~|null|Null|NULL|", "null" },
     [FORM_TIMESTAMP] = { "0123456789",
@@ -43,8 +45,8 @@ struct wfs_yaml_resolver *wfs_yaml_resolver_new(void)
         int code;
         PCRE2_SIZE at;
 
-        r->codes[i] = pcre2_compile((PCRE2_SPTR)forms[i].pattern, PCRE2_ZERO_TERMINATED, PCRE2_ANCHORED | PCRE2_ENDANCHORED,
-                                    &code, &at, NULL);
+        r->codes[i] = pcre2_compile((PCRE2_SPTR)forms[i].pattern, PCRE2_ZERO_TERMINATED,
+                                    PCRE2_ANCHORED | PCRE2_ENDANCHORED, &code, &at, NULL);
         if (!r->codes[i]) {
             wfs_yaml_resolver_free(r);
             return NULL;
@@ -225,7 +227,8 @@ static int set_date(struct wfs_yaml_node *node)
     return 0;
 }
 
-static int set_value(struct wfs_yaml_node *node, enum form form, bool *ret_merge, bool *ret_value, const char **ret_reason)
+static int set_value(struct wfs_yaml_node *node, enum form form, bool *ret_merge, bool *ret_value,
+                     const char **ret_reason)
 {
     int r = 0;
 
@@ -259,8 +262,8 @@ static int set_value(struct wfs_yaml_node *node, enum form form, bool *ret_merge
     return r;
 }
 
-int wfs_yaml_resolve(const struct wfs_yaml_resolver *r, const char *tag, bool plain, struct wfs_yaml_node *node, size_t len,
-                     bool *ret_merge, bool *ret_value, const char **ret_reason)
+int wfs_yaml_resolve(const struct wfs_yaml_resolver *r, const char *tag, bool plain, struct wfs_yaml_node *node,
+                     size_t len, bool *ret_merge, bool *ret_value, const char **ret_reason)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
     enum form form = FORM_COUNT;

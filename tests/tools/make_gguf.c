@@ -127,7 +127,8 @@ static void write_tensor(const struct wfs_plan *p, FILE *out)
     uint8_t *bytes = malloc(n * 4 + 64);
 
     for (uint64_t r = 0; r < p->n_rows; r++)
-        k->decode[p->tensor->dtype](src + source_row(p, r) * p->row_elems * elem, values + r * p->row_elems, p->row_elems);
+        k->decode[p->tensor->dtype](src + source_row(p, r) * p->row_elems * elem, values + r * p->row_elems,
+                                    p->row_elems);
     if (p->via != WFS_TYPE_F32) {
         k->encode[p->via](values, bytes, n);
         k->decode[p->via == WFS_TYPE_F16 ? WFS_F16 : WFS_BF16](bytes, values, n);
