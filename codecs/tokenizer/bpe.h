@@ -38,8 +38,8 @@ int wfs_bpe_load(struct wfs_bpe *bpe, const struct cJSON *model, struct wfs_erro
 
 /*
  * Encodes words one by one and appends their ids (native uint32_t) to ids; ends[i] becomes the number of ids up to and
- * with word i. Many words in one call cost one pass over the merges. *work counts what all calls for one tokenizer cost,
- * up to a limit. 0, -EINVAL, -EFBIG (too much work), -ENOMEM.
+ * with word i. Many words in one call cost one pass over the merges. *work counts what all calls for one tokenizer
+ * cost, up to a limit. 0, -EINVAL, -EFBIG (too much work), -ENOMEM.
  */
 int wfs_bpe_encode(const struct wfs_bpe *bpe, const struct wfs_text *words, size_t n_words, struct wfs_buf *ids,
                    size_t *ends, size_t *work, struct wfs_error *err);

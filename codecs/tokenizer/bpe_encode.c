@@ -86,7 +86,8 @@ static int want_parts(struct encoder *e, const struct wfs_text *word, size_t *wo
             else if (to == from + n)
                 e->want_all = true;
             if (++*work > MAX_WORK)
-                return wfs_error_set(err, EFBIG, "tokenizer.json: the added tokens and the test text are too long to encode");
+                return wfs_error_set(err, EFBIG,
+                                     "tokenizer.json: the added tokens and the test text are too long to encode");
             if (to == word->len)
                 break;
             to += char_len(word->at + to, word->len - to);

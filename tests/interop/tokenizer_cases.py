@@ -5,9 +5,9 @@ import json
 import pathlib
 import tarfile
 
-from tokenizer_folders import (ASIDE, LLAMA2_CONFIG, LLAMA3, LLAMA3_CONFIG, N_BASE, N_SPM, O200K, QWEN2,
-                               QWEN_CONFIG, DEEPSEEK_V3, SPECIAL, SPM, SPM_BYTES, TEKKEN, Case, added, byte_step, changed_model,
-                               decoder_of, llama3, llama3_case, qwen, qwen_case, sequence, spm_case, spm_json, split,
+from tokenizer_folders import (ASIDE, LLAMA2_CONFIG, LLAMA3, LLAMA3_CONFIG, N_BASE, N_SPM, O200K,
+                               QWEN2, QWEN_CONFIG, DEEPSEEK_V3, SPECIAL, SPM, SPM_BYTES, TEKKEN, Case, added, byte_step,
+                               changed_model, decoder_of, llama3, llama3_case, qwen, qwen_case, sequence, spm_case, spm_json, split,
                                template)
 
 REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "tokenizers"

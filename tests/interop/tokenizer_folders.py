@@ -71,7 +71,8 @@ def put_json(path, value):
 # ---- byte-level BPE
 
 def corpus():
-    text = ("Hello world, I've told you he's there; we'll see 123 4567 3.14 times.\n\n\tdef f(x):\n    return x ** 2  # ok"
+    text = ("Hello world, I've told you he's there; we'll see 123 4567 3.14 times.\n"
+            "\n\tdef f(x):\n    return x ** 2  # ok"
             "\n"
             "Привет мир, български текст. 你好世界 apple工作 កាន់តែពិសេស 🚀🦙 ``` ------==== !!!??? 'RE 'M We'Ve\n")
     return [text * 3, "the quick brown fox jumps over the lazy dog " * 5, "  \n \n\n   \t\t x\r\n" * 4]
