@@ -263,11 +263,12 @@ static struct wfs_waiter *settle(struct wfs_cache *c, struct wfs_block *b, int r
     return waiters;
 }
 
-void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes)
+bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes)
 {
     struct wfs_block *gone = NULL;
     struct wfs_waiter *waiters;
     uint8_t *packed;
+    bool wanted;
 
     pthread_mutex_lock(&c->lock);
     assert(b->state == BLOCK_FILLING);
@@ -278,6 +279,7 @@ void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uin
         c->packed_from_bytes -= b->size;
     }
     waiters = settle(c, b, result);
+    wanted = waiters != NULL;
     c->stats.ahead_filled += ahead_bytes > 0 && result == 0;
     c->reserved -= ahead_bytes;
     c->reserved_ahead -= ahead_bytes;
@@ -303,6 +305,7 @@ void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uin
         wfs_block_free(c, gone);
     if (ahead_bytes > 0)
         wfs_room_admit(c);
+    return wanted;
 }
 
 /* The reader that waits has reserved the room for it. */

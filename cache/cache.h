@@ -82,8 +82,8 @@ int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, 
 void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 
 /* Ends a fill: calls the waiters. On failure the block is forgotten. The filler does not touch b afterwards. ahead_bytes: what
- * wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's. */
-void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes);
+ * wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's. Returns whether anybody waited. */
+bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes);
 
 /* Unpacks a block and publishes it. */
 void wfs_cache_expand(struct wfs_cache *c, struct wfs_block *b);

@@ -21,6 +21,7 @@ struct fill {
     struct wfs_runs runs;
     struct wfs_io ios[WFS_MAX_RUNS];
     uint8_t *bytes; /* the source bytes of runs, gathered */
+    int64_t cause;  /* why it failed: a segment or an enum cause; err.code is 0 when there is nothing to tell */
     struct wfs_error err;
 };
 
@@ -45,17 +46,19 @@ static size_t source_bytes(const struct fill *f)
 }
 
 /* Reports a failure of this tile with its tensor's name in front. */
-static void tell(struct fill *f, int64_t cause)
+static void tell(struct fill *f)
 {
     bool alive;
 
+    if (!f->err.code)
+        return;
     pthread_mutex_lock(&f->state->lock);
     alive = f->state->object != NULL;
     if (alive)
         wfs_error_wrap(&f->err, "tensor '%s'", f->tensor.name);
     pthread_mutex_unlock(&f->state->lock);
     if (alive)
-        wfs_engine_tell(f->e, f->state, cause, &f->err);
+        wfs_engine_tell(f->e, f->state, f->cause, &f->err);
 }
 
 static int prepare(struct wfs_job *job)
@@ -65,7 +68,7 @@ static int prepare(struct wfs_job *job)
     uint8_t *at;
 
     if (fd < 0) {
-        tell(f, fd == -ESTALE ? CAUSE_CHANGED : (int64_t)f->segment);
+        f->cause = fd == -ESTALE ? CAUSE_CHANGED : (int64_t)f->segment;
         return fd;
     }
     wfs_transform_runs(&f->plan, f->begin, f->end, &f->runs);
@@ -99,7 +102,7 @@ static int check_reads(struct fill *f)
     if (r < 0) {
         wfs_error_set(&f->err, -r, "%s: %s", f->file->path,
                       r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
-        tell(f, CAUSE_CHANGED);
+        f->cause = CAUSE_CHANGED;
         return r;
     }
     for (size_t i = 0; i < f->job.n_ios; i++) {
@@ -109,7 +112,7 @@ static int check_reads(struct fill *f)
         if (r < 0) {
             wfs_error_set(&f->err, -r, "%s: read of %zu bytes at %llu: %s", f->file->path, f->ios[i].len,
                           (unsigned long long)f->ios[i].offset, strerror(-r));
-            tell(f, (int64_t)f->segment);
+            f->cause = (int64_t)f->segment;
             return r;
         }
     }
@@ -135,7 +138,7 @@ static int make(struct fill *f, void *scratch)
     } else {
         wfs_error_set(&f->err, EIO, "cannot be made into %s: %s", wfs_ggml_types[f->plan.dst].name, strerror(-r));
     }
-    tell(f, (int64_t)f->segment);
+    f->cause = (int64_t)f->segment;
     return -EIO;
 }
 
@@ -150,20 +153,24 @@ static void run(struct wfs_job *job, void *scratch)
 {
     struct fill *f = (struct fill *)job;
     struct wfs_engine *e = f->e;
-    bool abandoned = false;
+    bool abandoned = false, wanted;
     int r = check_reads(f);
 
     if (r == 0)
         r = make(f, scratch);
     if (r == -ENOMEM) {
         wfs_error_set(&f->err, ENOMEM, "out of memory");
-        tell(f, CAUSE_MEMORY);
+        f->cause = CAUSE_MEMORY;
     }
+    if (f->ahead_bytes == 0)
+        tell(f);
     for (size_t i = 0; i < job->n_ios; i++)
         abandoned = abandoned || f->ios[i].abandoned;
     if (f->bytes && !abandoned)
         wfs_cache_buffer_put(e->cache, f->bytes, source_bytes(f));
-    wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
+    wanted = wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
+    if (f->ahead_bytes > 0 && wanted) /* what read-ahead meets matters only once a reader meets it too */
+        tell(f);
     free_fill(f);
     if (r == 0)
         wfs_cache_tend(e->cache);

@@ -95,18 +95,26 @@ static void leave(struct wfs_pool *p, struct wfs_job *job)
     job->state = JOB_TAKEN;
 }
 
-/* Locked. Marks one sleeping worker that can take a job as woken; the caller wakes it after unlocking. */
+/*
+ * Locked. Marks one sleeping worker as woken; the caller wakes it after unlocking. To start a job, best one that may have more reads in
+ * flight; but one that has its fill must hear of it too, else it would sleep on without losing patience.
+ */
 static struct wfs_worker *choose_sleeper(struct wfs_pool *p, bool to_start)
 {
+    struct wfs_worker *chosen = NULL;
+
     for (unsigned i = 0; i < p->n_workers; i++) {
         struct wfs_worker *w = &p->workers[i];
 
-        if (w->sleeping && !w->woken && !(to_start && w->n_started >= w->depth)) {
-            w->woken = true;
-            return w;
-        }
+        if (!w->sleeping || w->woken)
+            continue;
+        chosen = w;
+        if (!to_start || w->n_started < w->depth)
+            break;
     }
-    return NULL;
+    if (chosen)
+        chosen->woken = true;
+    return chosen;
 }
 
 static void wake(struct wfs_worker *w)

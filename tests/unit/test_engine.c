@@ -240,12 +240,286 @@ static void windows_without_memory(void **state) /* a budget smaller than any ti
     windows(&options, 61);
 }
 
+
+/* ---- what goes wrong ---- */
+
+struct faults {
+    atomic_ullong bad; /* reads that touch this source offset fail */
+    atomic_int slow_ms;
+    atomic_int reads;
+};
+
+static int inject(void *ctx, struct wfs_io *io)
+{
+    struct faults *f = ctx;
+
+    f->reads++;
+    if (f->slow_ms)
+        usleep((unsigned)f->slow_ms * 1000);
+    return io->offset <= f->bad && f->bad < io->offset + io->len ? -EIO : io->result;
+}
+
+static int read_at(struct image *m, uint64_t offset, size_t len)
+{
+    uint8_t buf[64 * 1024];
+
+    return wfs_engine_pread(m->engine, &m->object, offset, buf, len);
+}
+
+static void input_errors(void **state)
+{
+    enum { TENSOR = 64, EXTENT = 64 + N * 4 };
+    struct faults faults = { .bad = UINT64_MAX };
+    struct wfs_io_hooks hooks = { &faults, inject };
+    struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
+    struct wfs_engine_stats stats;
+
+    (void)state;
+    faults.bad = 150; /* in the bf16 tensor */
+    assert_int_equal(read_at(m, 0, TENSOR), 0); /* what does not need it is served */
+    assert_int_equal(read_at(m, TENSOR + 10, 4), -EIO);
+    assert_int_equal(m->errors.count, 1);
+    assert_contains(m->errors.last.msg, "image: tensor 't.bf16': w.bin: read of 2048 bytes at 100: Input/output error");
+    assert_int_equal(read_at(m, TENSOR + 10, 4), -EIO); /* asked again, told once */
+    assert_int_equal(m->errors.count, 1);
+    assert_int_equal(read_at(m, TENSOR - 5, 10), -EIO); /* no bytes of a part */
+    assert_int_equal(read_at(m, EXTENT, 293), 0);
+    faults.bad = 100 + N * 6 + 160;
+    assert_int_equal(read_at(m, EXTENT, 10), 0);
+    assert_int_equal(read_at(m, EXTENT + 100, 100), -EIO);
+    assert_int_equal(m->errors.count, 2);
+    assert_contains(m->errors.last.msg, "image: w.bin: read of 100 bytes");
+    wfs_engine_stats(m->engine, &stats);
+    assert_int_equal(stats.read_errors, 4);
+    faults.bad = UINT64_MAX; /* the disk is well again: nothing failed is kept */
+    check_window(m, 0, m->size);
+    assert_int_equal(m->errors.count, 2);
+    assert_int_equal(m->object.failures, 2);
+    image_free(m);
+}
+
+static void outside_the_file(void **state)
+{
+    struct image *m = image_new(NULL);
+    struct wfs_read r = { .object = &m->object, .offset = m->size, .len = 5 };
+
+    (void)state;
+    assert_int_equal(read_at(m, m->size, 0), 0);
+    assert_int_equal(read_at(m, m->size, 1), -EINVAL);
+    assert_int_equal(read_at(m, m->size - 1, 2), -EINVAL);
+    assert_int_equal(read_at(m, UINT64_MAX, 2), -EINVAL);
+    (void)r;
+    image_free(m);
+}
+
+/* A file that is another by now gives an error, and what was made before it changed stays what it was. */
+static void a_changed_source(void **state)
+{
+    struct image *m = image_new(NULL);
+    uint8_t byte = 1;
+    int fd;
+    char path[128];
+
+    (void)state;
+    check_window(m, 64, 100); /* makes the first tile */
+    snprintf(path, sizeof path, "%s/w.bin", m->dir.path);
+    usleep(12000);
+    fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, &byte, 1, 101), 1); /* in place, the same size */
+    close(fd);
+    check_window(m, 64, 100);
+    assert_int_equal(read_at(m, 64 + N * 4 + 293 + 4, 4), -ESTALE);
+    assert_int_equal(m->errors.count, 1);
+    assert_contains(m->errors.last.msg, "image: tensor 't.f32': w.bin: the file has changed since it was mounted");
+    assert_int_equal(read_at(m, 64 + N * 4, 100), -ESTALE); /* an extent */
+    assert_int_equal(m->errors.count, 1);                   /* the same cause */
+    check_window(m, 64 + N * 4 + 200, 93);                  /* of the other file */
+    image_free(m);
+}
+
+static void a_truncated_source(void **state)
+{
+    struct image *m = image_new(NULL);
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/w.bin", m->dir.path);
+    assert_int_equal(truncate(path, 1000), 0);
+    assert_int_equal(read_at(m, 64, 4), -ESTALE);
+    assert_int_equal(m->errors.count, 1);
+    image_free(m);
+}
+
+static void an_absent_file(void **state)
+{
+    struct image *m = image_new(NULL);
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/w.bin", m->dir.path);
+    assert_int_equal(unlink(path), 0); /* before it was opened */
+    assert_int_equal(read_at(m, 64, 4), -ENOENT);
+    assert_contains(m->errors.last.msg, "w.bin: cannot be opened: No such file or directory");
+    assert_int_equal(read_at(m, 64 + N * 4, 4), -ENOENT);
+    image_free(m);
+}
+
+/* ---- values that llama-quantize refuses ---- */
+
+static void a_refused_value(void **state)
+{
+    struct image *m = image_new(NULL);
+    struct wfs_plan plan = {
+        .tensor = &m->tensors[0], .row_elems = COLS, .n_rows = ROWS, .via = WFS_TYPE_BF16, .dst = WFS_TYPE_Q8_0,
+        .validate_via = true, .validate = true,
+    };
+    struct wfs_source *source = NULL;
+    struct wfs_source_file *file;
+    struct wfs_layout layout;
+    struct wfs_object object;
+    struct wfs_error err;
+    uint8_t bytes[100 + N * 2], buf[64];
+
+    (void)state;
+    memcpy(bytes + 100, m->bf16, sizeof m->bf16);
+    bytes[100 + 2 * (5 * COLS + 9)] = 0xc0; /* NaN in row 5 */
+    bytes[101 + 2 * (5 * COLS + 9)] = 0x7f;
+    rig_write(&m->dir, "nan.bin", bytes, sizeof bytes);
+    assert_int_equal(wfs_source_open(m->dir.path, NULL, &source, &err), 0);
+    file = wfs_source_find(source, "nan.bin");
+    wfs_layout_init(&layout);
+    wfs_layout_add_tensor(&layout, &plan);
+    assert_int_equal(wfs_object_init(&object, m->engine, &layout, source, &file, 1, "model-q8_0.gguf"), 0);
+    assert_int_equal(wfs_engine_pread(m->engine, &object, 0, buf, 64), -EIO);
+    assert_int_equal(wfs_engine_pread(m->engine, &object, 0, buf, 64), -EIO);
+    assert_int_equal(m->errors.count, 1);
+    assert_contains(m->errors.last.msg, "model-q8_0.gguf: tensor 't.bf16': ");
+    assert_contains(m->errors.last.msg, "element 329, row 5");
+    wfs_object_done(&object, m->engine);
+    wfs_layout_done(&layout);
+    wfs_source_close(source);
+    image_free(m);
+}
+
+/* ---- many readers ---- */
+
+struct reader {
+    struct image *m;
+    pthread_t thread;
+    uint32_t seed;
+    int n_reads, wrong, failed;
+};
+
+static void *read_at_random(void *arg)
+{
+    struct reader *me = arg;
+    struct image *m = me->m;
+    uint8_t *buf = malloc(m->size);
+
+    for (int i = 0; i < me->n_reads; i++) {
+        uint64_t offset = rig_random(&me->seed) % m->size;
+        size_t len = rig_random(&me->seed) % (m->size - offset + 1);
+
+        if (wfs_engine_pread(m->engine, &m->object, offset, buf, len) != 0)
+            me->failed++;
+        else if (memcmp(buf, m->whole + offset, len) != 0)
+            me->wrong++;
+    }
+    free(buf);
+    return NULL;
+}
+
+static void read_by_many(struct image *m, int n_reads)
+{
+    struct reader readers[8];
+
+    for (uint32_t i = 0; i < 8; i++) {
+        readers[i] = (struct reader){ .m = m, .seed = i * 1000 + 1, .n_reads = n_reads };
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_at_random, &readers[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(readers[i].thread, NULL);
+        assert_int_equal(readers[i].wrong, 0);
+        assert_int_equal(readers[i].failed, 0);
+    }
+}
+
+static void each_tile_once(void **state)
+{
+    struct faults faults = { .bad = UINT64_MAX, .slow_ms = 20 };
+    struct wfs_io_hooks hooks = { &faults, inject };
+    struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
+    struct wfs_engine_stats stats;
+
+    (void)state;
+    read_by_many(m, 20);
+    wfs_engine_stats(m->engine, &stats);
+    assert_int_equal(stats.tiles_made, 3); /* one of each tensor, whoever asked while they were made */
+    assert_int_equal(stats.tile_misses + stats.readahead_tiles, 3);
+    image_free(m);
+}
+
+static void many_readers_of_little_memory(void **state)
+{
+    static const uint64_t sizes[] = { 1, 20000, 60000 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = sizes[i], .n_workers = 3 });
+        struct wfs_engine_stats stats;
+
+        read_by_many(m, 100);
+        wfs_engine_stats(m->engine, &stats);
+        assert_true(stats.cache_peak_bytes <= 60000); /* the larger of the limit and the need of one read, which is some 20 KB here */
+        assert_true(stats.cache_bytes <= sizes[i]);
+        image_free(m);
+    }
+}
+
+static void more_pieces_than_may_be(void **state)
+{
+    enum { PIECES = 2500 };
+    struct image *m = image_new(NULL);
+    uint8_t *literal = malloc(PIECES), *buf = malloc(PIECES * 2);
+    struct wfs_layout layout;
+    struct wfs_object object;
+    uint32_t seed = 6;
+
+    (void)state;
+    wfs_layout_init(&layout);
+    for (size_t i = 0; i < PIECES; i++) {
+        literal[i] = (uint8_t)rig_random(&seed);
+        wfs_layout_add_shared(&layout, literal + i, 1);
+        wfs_layout_add_zero(&layout, 1);
+    }
+    assert_int_equal(wfs_object_init(&object, m->engine, &layout, m->source, m->files, 2, "pieces"), 0);
+    assert_int_equal(wfs_engine_pread(m->engine, &object, 0, buf, PIECES * 2), 0);
+    for (size_t i = 0; i < PIECES; i++) {
+        assert_int_equal(buf[2 * i], literal[i]);
+        assert_int_equal(buf[2 * i + 1], 0);
+    }
+    wfs_object_done(&object, m->engine);
+    wfs_layout_done(&layout);
+    free(literal);
+    free(buf);
+    image_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_window),
         cmocka_unit_test(windows_by_pread),
         cmocka_unit_test(windows_without_memory),
+        cmocka_unit_test(input_errors),
+        cmocka_unit_test(outside_the_file),
+        cmocka_unit_test(a_changed_source),
+        cmocka_unit_test(a_truncated_source),
+        cmocka_unit_test(an_absent_file),
+        cmocka_unit_test(a_refused_value),
+        cmocka_unit_test(each_tile_once),
+        cmocka_unit_test(many_readers_of_little_memory),
+        cmocka_unit_test(more_pieces_than_may_be),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
