@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +75,22 @@ static inline void rig_on_error(void *ctx, const struct wfs_error *err)
     e->count++;
     e->last = *err;
     pthread_mutex_unlock(&e->lock);
+}
+
+struct rig_faults {
+    atomic_ullong bad; /* reads that touch this source offset fail */
+    atomic_int slow_ms;
+    atomic_int reads;
+};
+
+static inline int rig_inject(void *ctx, struct wfs_io *io)
+{
+    struct rig_faults *f = ctx;
+
+    f->reads++;
+    if (f->slow_ms)
+        usleep((unsigned)f->slow_ms * 1000);
+    return io->offset <= f->bad && f->bad < io->offset + io->len ? -EIO : io->result;
 }
 
 #endif

@@ -243,22 +243,6 @@ static void windows_without_memory(void **state) /* a budget smaller than any ti
 
 /* ---- what goes wrong ---- */
 
-struct faults {
-    atomic_ullong bad; /* reads that touch this source offset fail */
-    atomic_int slow_ms;
-    atomic_int reads;
-};
-
-static int inject(void *ctx, struct wfs_io *io)
-{
-    struct faults *f = ctx;
-
-    f->reads++;
-    if (f->slow_ms)
-        usleep((unsigned)f->slow_ms * 1000);
-    return io->offset <= f->bad && f->bad < io->offset + io->len ? -EIO : io->result;
-}
-
 static int read_at(struct image *m, uint64_t offset, size_t len)
 {
     uint8_t buf[64 * 1024];
@@ -269,8 +253,8 @@ static int read_at(struct image *m, uint64_t offset, size_t len)
 static void input_errors(void **state)
 {
     enum { TENSOR = 64, EXTENT = 64 + N * 4 };
-    struct faults faults = { .bad = UINT64_MAX };
-    struct wfs_io_hooks hooks = { &faults, inject };
+    struct rig_faults faults = { .bad = UINT64_MAX };
+    struct wfs_io_hooks hooks = { &faults, rig_inject };
     struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
     struct wfs_engine_stats stats;
 
@@ -446,8 +430,8 @@ static void read_by_many(struct image *m, int n_reads)
 
 static void each_tile_once(void **state)
 {
-    struct faults faults = { .bad = UINT64_MAX, .slow_ms = 20 };
-    struct wfs_io_hooks hooks = { &faults, inject };
+    struct rig_faults faults = { .bad = UINT64_MAX, .slow_ms = 20 };
+    struct wfs_io_hooks hooks = { &faults, rig_inject };
     struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
     struct wfs_engine_stats stats;
 

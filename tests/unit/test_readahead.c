@@ -1,0 +1,205 @@
+/* Read-ahead: who gets it, that it stays within its part of the memory, that readers overtake it, that it may outlive its object. */
+#include "engine_rig.h"
+
+enum { BIG_ELEMS = 6 << 20, STEP = 128 * 1024 };
+
+struct big {
+    struct rig_dir dir;
+    uint8_t *source_bytes;
+    uint64_t dims[1];
+    struct wfs_tensor tensor;
+    struct wfs_layout layout;
+    struct wfs_engine *engine;
+    struct wfs_source *source;
+    struct wfs_source_file *file;
+    struct wfs_object object;
+};
+
+static void big_init(struct big *b, struct wfs_engine_options options)
+{
+    struct wfs_plan plan = { .tensor = &b->tensor, .row_elems = BIG_ELEMS, .n_rows = 1, .dst = WFS_TYPE_F32 };
+    struct wfs_error err = { 0 };
+    uint32_t seed = 77;
+
+    memset(b, 0, sizeof *b);
+    rig_dir_init(&b->dir);
+    b->source_bytes = malloc(BIG_ELEMS * 2);
+    for (size_t i = 0; i < BIG_ELEMS; i++) {
+        uint32_t r = rig_random(&seed);
+
+        b->source_bytes[2 * i] = (uint8_t)r;
+        b->source_bytes[2 * i + 1] = (uint8_t)(0x3c + (r >> 8) % 4);
+    }
+    rig_write(&b->dir, "big", b->source_bytes, BIG_ELEMS * 2);
+    b->dims[0] = BIG_ELEMS;
+    b->tensor = (struct wfs_tensor){ .name = "big", .dims = b->dims, .n_dims = 1, .n_bytes = BIG_ELEMS * 2, .n_elems = BIG_ELEMS,
+                                     .dtype = WFS_BF16 };
+    wfs_layout_init(&b->layout);
+    assert_int_equal(wfs_layout_add_tensor(&b->layout, &plan), 0);
+    if (wfs_engine_new(&options, &b->engine, &err) < 0 || wfs_source_open(b->dir.path, NULL, &b->source, &err) < 0)
+        fail_msg("%s", err.msg);
+    b->file = wfs_source_find(b->source, "big");
+    assert_int_equal(wfs_object_init(&b->object, b->engine, &b->layout, b->source, &b->file, 1, "big.npy"), 0);
+}
+
+static bool big_matches(struct big *b, uint64_t offset, size_t len)
+{
+    uint8_t buf[STEP];
+
+    assert_true(len <= sizeof buf && offset % 4 == 0);
+    if (wfs_engine_pread(b->engine, &b->object, offset, buf, len) != 0)
+        return false;
+    for (size_t i = 0; i + 4 <= len; i += 4) {
+        const uint8_t *from = b->source_bytes + (offset + i) / 2;
+
+        if (buf[i] != 0 || buf[i + 1] != 0 || buf[i + 2] != from[0] || buf[i + 3] != from[1])
+            return false;
+    }
+    return true;
+}
+
+static void big_done(struct big *b)
+{
+    wfs_object_done(&b->object, b->engine);
+    wfs_engine_free(b->engine);
+    wfs_source_close(b->source);
+    wfs_layout_done(&b->layout);
+    free(b->source_bytes);
+    rig_dir_done(&b->dir);
+}
+
+static void a_stream_is_read_ahead(void **state)
+{
+    struct wfs_engine_stats stats;
+    struct big b;
+
+    (void)state;
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 12 << 20, .n_workers = 2 }); /* half of the view */
+    for (uint64_t at = 0; at < b.layout.size; at += STEP)
+        assert_true(big_matches(&b, at, STEP));
+    wfs_engine_stats(b.engine, &stats);
+    assert_true(stats.readahead_tiles > 20);           /* of 48 */
+    assert_in_range(stats.tile_misses, 1, 24);
+    assert_int_equal(stats.readahead_wasted, 0);
+    assert_int_equal(stats.tiles_made, 48);            /* none of them evicted before it was read */
+    assert_true(stats.cache_peak_bytes <= 12 << 20);
+    assert_true(stats.tiles_evicted > 0);
+    big_done(&b);
+}
+
+static void reading_at_random_is_not(void **state)
+{
+    struct wfs_engine_stats stats;
+    uint32_t seed = 5;
+    struct big b;
+
+    (void)state;
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2 });
+    for (int i = 0; i < 60; i++)
+        assert_true(big_matches(&b, rig_random(&seed) % (b.layout.size / 4096) * 4096, 4096));
+    wfs_engine_stats(b.engine, &stats);
+    assert_in_range(stats.readahead_tiles, 0, 8);
+    big_done(&b);
+}
+
+/* Eight threads that stream their own region each, in one file, with memory for a part of it. */
+struct streamer {
+    struct big *b;
+    pthread_t thread;
+    uint64_t from, to;
+    bool ok;
+};
+
+static void *stream_region(void *arg)
+{
+    struct streamer *me = arg;
+
+    me->ok = true;
+    for (uint64_t at = me->from; at < me->to && me->ok; at += STEP)
+        me->ok = big_matches(me->b, at, STEP);
+    return NULL;
+}
+
+static void many_streams(void **state)
+{
+    struct streamer s[8];
+    struct wfs_engine_stats stats;
+    struct big b;
+
+    (void)state;
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 16 << 20, .n_workers = 3 });
+    for (uint64_t i = 0; i < 8; i++) {
+        s[i] = (struct streamer){ .b = &b, .from = b.layout.size / 8 * i, .to = b.layout.size / 8 * (i + 1) };
+        assert_int_equal(pthread_create(&s[i].thread, NULL, stream_region, &s[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(s[i].thread, NULL);
+        assert_true(s[i].ok);
+    }
+    wfs_engine_stats(b.engine, &stats);
+    assert_true(stats.readahead_tiles > 0);
+    assert_true(stats.cache_peak_bytes <= 16 << 20);
+    big_done(&b);
+}
+
+/* The object and its source go while read-ahead is in flight on a slow disk. */
+static void gone_while_reading_ahead(void **state)
+{
+    struct rig_faults faults = { .bad = UINT64_MAX };
+    struct wfs_io_hooks hooks = { &faults, rig_inject };
+    struct wfs_engine_stats stats;
+    uint64_t began;
+    struct big b;
+
+    (void)state;
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
+    faults.slow_ms = 30;
+    for (uint64_t at = 0; at < 4 * STEP; at += STEP)
+        assert_true(big_matches(&b, at, STEP));
+    began = rig_ms();
+    wfs_object_done(&b.object, b.engine);
+    wfs_source_close(b.source);
+    b.source = NULL;
+    wfs_layout_done(&b.layout);
+    memset(&b.tensor, 0xee, sizeof b.tensor);
+    assert_in_range(rig_ms() - began, 0, 25); /* nobody waited */
+    usleep(200000);
+    wfs_engine_stats(b.engine, &stats);
+    assert_int_equal(stats.cache_bytes, 0);
+    big_done(&b);
+}
+
+/* A reader that jumps to a tile which waits in the queue of read-ahead does not wait for the queue. */
+static void a_reader_overtakes_read_ahead(void **state)
+{
+    struct rig_faults faults = { .bad = UINT64_MAX };
+    struct wfs_io_hooks hooks = { &faults, rig_inject };
+    uint64_t began, jumped;
+    struct big b;
+
+    (void)state;
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 256 << 20, .n_workers = 1, .hooks = &hooks });
+    for (uint64_t at = 0; at < 8 * STEP; at += STEP)
+        assert_true(big_matches(&b, at, STEP));
+    faults.slow_ms = 30; /* each tile takes 30 ms from here on, and some eight are asked for ahead */
+    for (uint64_t at = 8 * STEP; at < 12 * STEP; at += STEP)
+        assert_true(big_matches(&b, at, STEP));
+    began = rig_ms();
+    assert_true(big_matches(&b, 27 * STEP, STEP));
+    jumped = rig_ms() - began;
+    assert_in_range(jumped, 0, 140); /* a job or two that had begun, and its own */
+    big_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_is_read_ahead),
+        cmocka_unit_test(reading_at_random_is_not),
+        cmocka_unit_test(many_streams),
+        cmocka_unit_test(gone_while_reading_ahead),
+        cmocka_unit_test(a_reader_overtakes_read_ahead),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
