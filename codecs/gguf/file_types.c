@@ -159,9 +159,6 @@ static int fit(const struct wfs_quant_tensor *t, enum wfs_ggml_type type, enum w
         if (t->row_elems % wfs_ggml_types[type].block_elems != 0)
             type = WFS_TYPE_F16;
     }
-    if (!wfs_ggml_types[type].can_quantize)
-        return wfs_error_set(err, ENOTSUP, "tensor %s would become %s, which is not supported yet", t->name,
-                             wfs_ggml_types[type].name);
     *ret = type;
     return 0;
 }

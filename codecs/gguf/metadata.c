@@ -278,6 +278,9 @@ static int add_element(struct array *a, const struct wfs_yaml_node *node, const 
                   { WFS_YAML_INT, WFS_GGUF_I32 } };
     size_t t = 0;
 
+    if (node->kind == WFS_YAML_LIST) /* the converter would write an array of arrays, which llama.cpp does not read */
+        return wfs_error_set(err, ENOTSUP, "README.md: \"%s\" holds a list in a list, which is not supported",
+                             card_key);
     while (t < sizeof types / sizeof *types && types[t].kind != node->kind)
         t++;
     if (t == sizeof types / sizeof *types || (a->n && types[t].type != a->type) ||

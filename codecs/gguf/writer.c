@@ -91,7 +91,10 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_form
     r = wfs_quant_types(format->type, &g->quant, in, n, types, err);
     for (size_t i = 0; i < n && r == 0; i++) {
         outputs[i].type = types[i];
-        if (types[i] != outputs[i].via && (in[i].n_dims == MAX_DIMS || in[i].row_elems == 0))
+        if (!wfs_ggml_types[types[i]].can_quantize)
+            r = wfs_error_set(err, ENOTSUP, "tensor %s would become %s, which is not supported yet", in[i].name,
+                              wfs_ggml_types[types[i]].name);
+        else if (types[i] != outputs[i].via && (in[i].n_dims == MAX_DIMS || in[i].row_elems == 0))
             r = wfs_error_set(err, ENOTSUP, "tensor %s: llama-quantize fails on a tensor of this shape (%s)",
                               in[i].name, in[i].row_elems ? "four dimensions" : "empty rows");
     }
