@@ -94,10 +94,13 @@ int wfs_layout_add_extent(struct wfs_layout *l, uint32_t file, uint64_t offset, 
 
 int wfs_layout_add_tensor(struct wfs_layout *l, const struct wfs_plan *plan)
 {
-    uint64_t bytes = wfs_plan_bytes(plan);
     struct wfs_plan *copy;
+    uint64_t elems, bytes;
     int r;
 
+    if (!wfs_mul_u64(plan->row_elems, plan->n_rows, &elems) || elems > WFS_PLAN_MAX_ELEMS)
+        return -EOVERFLOW;
+    bytes = wfs_plan_bytes(plan);
     if (bytes == 0)
         return 0;
     copy = malloc(sizeof *copy);

@@ -1,6 +1,6 @@
 /*
- * One virtual file as an ordered, contiguous list of segments, built only by append. Writers make layouts from headers alone
- * and never touch tensor bytes; fs/engine reads them.
+ * One virtual file as an ordered, contiguous list of segments, built only by append. Writers make layouts from headers
+ * alone and never touch tensor bytes; fs/engine reads them.
  */
 #ifndef WFS_LAYOUT_H
 #define WFS_LAYOUT_H
@@ -42,7 +42,7 @@ int wfs_layout_add_owned(struct wfs_layout *l, uint8_t *data, uint64_t len);    
 int wfs_layout_add_shared(struct wfs_layout *l, const uint8_t *data, uint64_t len); /* data outlives the layout */
 int wfs_layout_add_zero(struct wfs_layout *l, uint64_t len);
 int wfs_layout_add_extent(struct wfs_layout *l, uint32_t file, uint64_t offset, uint64_t len);
-int wfs_layout_add_tensor(struct wfs_layout *l, const struct wfs_plan *plan); /* copies plan */
+int wfs_layout_add_tensor(struct wfs_layout *l, const struct wfs_plan *plan); /* copies; to WFS_PLAN_MAX_ELEMS */
 
 /* Zeros up to the next multiple of align. */
 int wfs_layout_align(struct wfs_layout *l, uint64_t align);

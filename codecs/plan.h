@@ -1,6 +1,7 @@
 /*
- * How the bytes of one output tensor come from one source tensor: rows are read, put in order, decoded to float, rounded
- * through the 16-bit file that the reference quantises from, and encoded. A description; fs/pipeline carries it out.
+ * How the bytes of one output tensor come from one source tensor: rows are read, put in order, decoded to float,
+ * rounded through the 16-bit file that the reference quantises from, and encoded. A description; fs/pipeline carries it
+ * out.
  */
 #ifndef WFS_PLAN_H
 #define WFS_PLAN_H
@@ -8,11 +9,14 @@
 #include "kernels/types.h"
 #include "model.h"
 
+/* More elements than any tensor has (70 T); so few that the bytes fit 64 bits and tiles can be numbered with 32. */
+#define WFS_PLAN_MAX_ELEMS ((uint64_t)1 << 46)
+
 enum wfs_row_order {
     WFS_ROWS_AS_IS,
     /*
-     * llama.cpp's order of rotary q and k rows: within each head of n = n_rows / n_heads rows, output row 2j + p is source row
-     * p * n/2 + j (p in {0, 1}). Source: LlamaModel.permute of the converter.
+     * llama.cpp's order of rotary q and k rows: within each head of n = n_rows / n_heads rows, output row 2j + p is
+     * source row p * n/2 + j (p in {0, 1}). Source: LlamaModel.permute of the converter.
      */
     WFS_ROWS_ROPE,
 };
@@ -24,7 +28,7 @@ struct wfs_plan {
     uint32_t n_heads;            /* for WFS_ROWS_ROPE: divides n_rows into even parts */
     enum wfs_ggml_type via;      /* F32 = nothing; F16 or BF16: values are rounded to it before dst is made */
     enum wfs_ggml_type dst;      /* row_elems is a multiple of its block */
-    bool validate_via, validate; /* refuse what llama-quantize's validation refuses, in its input (via) and output (dst) */
+    bool validate_via, validate; /* refuse what llama-quantize's validation refuses, in its input and output */
 };
 
 /* Bytes of one output row / of the whole output. */

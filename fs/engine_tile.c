@@ -37,6 +37,7 @@ struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t
 {
     struct wfs_key key = { o->id, (uint64_t)segment << 32 | tile };
 
+    assert(tile <= UINT32_MAX && segment <= UINT32_MAX); /* WFS_PLAN_MAX_ELEMS sees to it */
     return key;
 }
 

@@ -75,8 +75,11 @@ bool wfs_npy_size(const struct wfs_tensor *t, bool raw, uint64_t *ret)
     uint8_t header[WFS_NPY_MAX_HEADER];
     uint64_t bytes = t->n_bytes;
 
-    if (!raw && is_widened(t->dtype) && !wfs_mul_u64(t->n_elems, sizeof(float), &bytes))
-        return false;
+    if (!raw && is_widened(t->dtype)) {
+        if (t->n_elems > WFS_PLAN_MAX_ELEMS)
+            return false;
+        bytes = t->n_elems * sizeof(float);
+    }
     return wfs_add_u64(bytes, put_header(t, raw, header), ret) && *ret <= INT64_MAX;
 }
 

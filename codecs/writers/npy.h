@@ -19,7 +19,8 @@ bool wfs_npy_offered(enum wfs_dtype dtype);
 /* What a raw twin's file name has in front of ".npy": "u2" or "u1"; NULL for types that have no twin. */
 const char *wfs_npy_twin(enum wfs_dtype dtype);
 
-/* The size of the file in bytes, without laying it out; raw: of the twin. False when it is over INT64_MAX. */
+/* The size of the file in bytes, without laying it out; raw: of the twin. False when it is more than a file or a
+ * pipeline (WFS_PLAN_MAX_ELEMS) can have. */
 bool wfs_npy_size(const struct wfs_tensor *t, bool raw, uint64_t *ret);
 
 /* 0, -EOVERFLOW or -ENOMEM. The type must be offered, and have a twin when raw. */

@@ -79,13 +79,15 @@ static void put_rope_f32(struct image *m, size_t n_heads)
     }
 }
 
-static uint16_t f16_bits(float f) /* by the compiler's conversion, for values in f16's normal range */
+/* IEEE binary16, to nearest even, for positive values in its normal range (clang 14 has no _Float16 here). */
+static uint16_t f16_bits(float f)
 {
-    _Float16 h = (_Float16)f;
-    uint16_t bits;
+    uint32_t u, kept, rest;
 
-    memcpy(&bits, &h, 2);
-    return bits;
+    memcpy(&u, &f, sizeof u);
+    kept = (u >> 13) - (112u << 10);
+    rest = u & 0x1fff;
+    return (uint16_t)(kept + (rest > 0x1000 || (rest == 0x1000 && (kept & 1))));
 }
 
 /* Q8_0 as its format says: d = max|x| / 127 as f16, q = round(x / d) half away from zero, computed in float32. */

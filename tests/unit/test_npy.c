@@ -77,6 +77,20 @@ static void rows_fit_tiles(void **state)
     }
 }
 
+/* Tiles are numbered with 32 bits: what would need more must not be offered, or one tile would be shown as another. */
+static void too_many_elements_are_refused(void **state)
+{
+    uint64_t count = ((uint64_t)1 << 46) + 8, size;
+    struct wfs_tensor t = { .name = "x", .dims = &count, .n_dims = 1, .n_elems = count, .n_bytes = count,
+                            .dtype = WFS_F8_E4M3 };
+    struct wfs_layout l;
+
+    (void)state;
+    assert_false(wfs_npy_size(&t, false, &size));
+    assert_int_equal(wfs_npy_layout(&t, false, &l, NULL), -75 /* EOVERFLOW */);
+    assert_true(wfs_npy_size(&t, true, &size));
+}
+
 static struct wfs_model *model_of(const char *const *names, const size_t *lens, const enum wfs_dtype *dtypes, size_t n)
 {
     struct wfs_model *m = calloc(1, sizeof *m);
@@ -224,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_as_numpy),
         cmocka_unit_test(rows_fit_tiles),
+        cmocka_unit_test(too_many_elements_are_refused),
         cmocka_unit_test(file_names),
         cmocka_unit_test(long_names),
     };
