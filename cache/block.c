@@ -32,6 +32,7 @@ int wfs_cache_new(uint64_t limit, bool compress, struct wfs_cache **ret)
     wfs_buffers_init(&c->buffers, spare_for(limit));
     c->limit = limit - spare_for(limit);
     c->compress = compress;
+    c->pack_ns_per_kib = 1000;
     c->stats.limit = limit;
     *ret = c;
     return 0;
@@ -114,6 +115,7 @@ static struct wfs_block *link_new(struct wfs_cache *c, struct wfs_key key, uint6
         grow(c);
     b->key = key;
     b->size = size;
+    b->cost_ns = UINT64_MAX;
     b->state = BLOCK_FILLING;
     b->list = LIST_NONE;
     slot = slot_of(c, key);
@@ -239,6 +241,11 @@ void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b)
     assert(!b->data);
     b->data = wfs_buffers_get(&c->buffers, b->size); /* the filler alone touches it until it is published */
     return b->data;
+}
+
+void wfs_block_set_cost(struct wfs_block *b, uint64_t ns)
+{
+    b->cost_ns = ns;
 }
 
 const void *wfs_block_data(const struct wfs_block *b)

@@ -81,6 +81,12 @@ int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, 
 /* The memory of a block that is to be filled, 64-byte aligned; NULL when out of memory (then publish -ENOMEM). */
 void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 
+/*
+ * What making the block cost, in nanoseconds, waiting for the source included. The filler may say so before it publishes: a block that is made
+ * faster than it would be packed and unpacked is not packed. Unknown counts as dear.
+ */
+void wfs_block_set_cost(struct wfs_block *b, uint64_t ns);
+
 /* Ends a fill: calls the waiters. On failure the block is forgotten. The filler does not touch b afterwards. ahead_bytes: what
  * wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's. Returns whether anybody waited. */
 bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes);

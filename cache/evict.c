@@ -1,5 +1,6 @@
 /* Which blocks stay: four lists of idle blocks and the order in which they are given up. */
 #include "private.h"
+#include "base/clock.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -156,6 +157,15 @@ bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead)
     return true;
 }
 
+/*
+ * Whether packing a block pays: it costs now, and saves the making only if somebody comes back, so the making must be some times dearer. (A cast of
+ * a source in the page cache never is: it is made at several GB/s. A slow disk or network is.)
+ */
+static bool is_dear(const struct wfs_cache *c, const struct wfs_block *b)
+{
+    return b->cost_ns / 2 > b->size / 1024 * c->pack_ns_per_kib;
+}
+
 /* Locked. The oldest block that is worth packing: not one of a single pass, which nobody will want again. */
 static struct wfs_block *choose_to_pack(struct wfs_cache *c)
 {
@@ -165,7 +175,7 @@ static struct wfs_block *choose_to_pack(struct wfs_cache *c)
         struct wfs_block *b = c->lists[lists[i]].oldest;
 
         for (int looked = 0; b && looked < 32; looked++, b = b->newer) {
-            if (!b->unpackable && (b->again || b->read_to < b->size))
+            if (!b->unpackable && (b->again || b->read_to < b->size) && is_dear(c, b))
                 return b;
         }
     }
@@ -207,7 +217,7 @@ static bool pack_one(struct wfs_cache *c)
     struct wfs_block *b, *gone;
     uint8_t *packed, *data = NULL;
     uint32_t packed_size = 0;
-    uint64_t size;
+    uint64_t size, began;
     bool shuffled = false;
 
     pthread_mutex_lock(&c->lock);
@@ -221,9 +231,12 @@ static bool pack_one(struct wfs_cache *c)
     size = b->size;
     pthread_mutex_unlock(&c->lock);
 
+    began = wfs_now_ns();
     packed = wfs_lz4_pack(b->data, size, &packed_size, &shuffled);
 
     pthread_mutex_lock(&c->lock);
+    if (packed)
+        c->pack_ns_per_kib = (c->pack_ns_per_kib * 7 + (wfs_now_ns() - began) / (size / 1024 + 1)) / 8;
     b->packed_size = packed_size;
     b->shuffled = shuffled;
     gone = end_packing(c, b, packed, &data);

@@ -21,6 +21,7 @@ enum block_list {
 struct wfs_block {
     struct wfs_key key;
     uint64_t size;
+    uint64_t cost_ns;               /* of making it; UINT64_MAX = unknown */
     struct wfs_block *chain;        /* the next in the hash slot */
     struct wfs_block *newer, *older; /* in its list */
     uint8_t *data;                  /* READY: size bytes */
@@ -61,6 +62,7 @@ struct wfs_cache {
     size_t n_slots, n_blocks; /* n_slots is a power of two */
     struct block_ends lists[LIST_COUNT];
     uint64_t reserved, reserved_ahead; /* reserved holds both */
+    uint64_t pack_ns_per_kib; /* what packing costs, measured */
     uint64_t idle_bytes, packed_bytes, packed_from_bytes;
     struct wfs_room *rooms, *last_room; /* waiting to be admitted */
     bool admitting;                     /* a thread is calling those who can be */

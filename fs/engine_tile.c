@@ -1,5 +1,6 @@
 /* Making one tile: source reads, a look at the source, the pipeline, publication. */
 #include "engine_private.h"
+#include "base/clock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,11 +125,13 @@ static int make(struct fill *f, void *scratch)
 {
     struct wfs_bad_value bad;
     void *out = wfs_block_alloc(f->e->cache, f->block);
+    uint64_t began = wfs_now_ns();
     int r;
 
     if (!out)
         return -ENOMEM;
     r = wfs_pipeline_make(&f->plan, f->e->kernels, f->begin, f->end, f->bytes, &f->runs, out, scratch, &bad);
+    wfs_block_set_cost(f->block, f->job.waited_ns + (wfs_now_ns() - began));
     if (r == 0)
         return 0;
     if (r == -EDOM) {

@@ -1,5 +1,6 @@
 #include "pool.h"
 #include "ring.h"
+#include "base/clock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     DEPTH = 8,       /* jobs whose reads a worker has in flight */
@@ -228,6 +228,7 @@ static void make_ready(struct wfs_worker *w, struct wfs_job *job)
     struct wfs_pool *p = w->pool;
     struct wfs_worker *sleeper;
 
+    job->waited_ns = wfs_now_ns() - job->waited_ns;
     pthread_mutex_lock(&p->lock);
     leave(p, job);
     enter(p, job, JOB_READY);
@@ -264,6 +265,7 @@ static void start(struct wfs_worker *w, struct wfs_job *job)
         job->ios[i].result = 0;
     }
     job->n_pending = job->n_ios;
+    job->waited_ns = wfs_now_ns(); /* when they began */
     if (w->ring && job->n_ios > 0) {
         for (size_t i = 0; i < job->n_ios; i++)
             wfs_ring_read(w->ring, &job->ios[i]);
@@ -335,24 +337,16 @@ static void sleep_until_woken(struct wfs_worker *w)
     pthread_mutex_lock(&p->lock);
 }
 
-static uint64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* The pool ends: waits a while for this worker's reads, then gives them up. */
 static void end_reads(struct wfs_worker *w)
 {
     struct wfs_pool *p = w->pool;
-    uint64_t until = now_ms() + ABANDON_MS;
+    uint64_t until = wfs_now_ns() + (uint64_t)ABANDON_MS * 1000000;
 
     if (!w->ring)
         return;
     wfs_ring_cancel(w->ring);
-    while (w->n_started > 0 && now_ms() < until) /* only this worker changes its n_started */
+    while (w->n_started > 0 && wfs_now_ns() < until) /* only this worker changes its n_started */
         take_finished(w, wfs_ring_reap(w->ring, 10));
     pthread_mutex_lock(&p->lock);
     for (struct wfs_job *job = p->started.head, *next; job; job = next) {

@@ -44,6 +44,7 @@ struct wfs_job {
     enum wfs_priority priority;
     uint64_t key[2]; /* a name for wfs_pool_promote and wfs_pool_cancel; {0, 0} = none */
     void (*run)(struct wfs_job *job, void *scratch); /* on a worker; owns the job again. scratch: see wfs_pool_new */
+    uint64_t waited_ns; /* set before run: from the reads' beginning until they were there */
     bool cancelled; /* set before run: the job was cancelled, or the pool ends; its reads have not been done */
     /* private to the pool */
     struct wfs_job *prev, *next;

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 struct wfs_identity wfs_identity_of(const struct stat *st)
@@ -143,6 +145,24 @@ struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *
     return s->n_files ? bsearch(path, s->files, s->n_files, sizeof *s->files, compare_path) : NULL;
 }
 
+/* Not NFS, FUSE, Ceph, Lustre …: those may wait for somebody. */
+static bool is_local(int fd)
+{
+    static const long local[] = {
+        EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
+        SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, 0x2fc12fc1 /* ZFS */,
+    };
+    struct statfs st;
+
+    if (fstatfs(fd, &st) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
+        if ((long)st.f_type == local[i])
+            return true;
+    }
+    return false;
+}
+
 int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err)
 {
     int fd = f->fd, none = -1, flags;
@@ -174,6 +194,7 @@ int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_er
     flags = fcntl(fd, F_GETFL);
     if (flags >= 0)
         fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    f->local = is_local(fd); /* before the descriptor is there for others */
     if (!atomic_compare_exchange_strong(&f->fd, &none, fd)) {
         close(fd); /* another thread was first */
         return none;

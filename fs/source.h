@@ -29,6 +29,7 @@ struct wfs_source_file {
     char *path; /* relative to the folder ("onnx/model.onnx") */
     struct wfs_identity identity;
     atomic_int fd; /* -1 until opened by wfs_source_fd, then it stays */
+    atomic_bool local; /* once opened: on a file system of this machine, where fstat answers at once */
 };
 
 struct wfs_source_dir {

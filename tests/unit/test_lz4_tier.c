@@ -102,6 +102,7 @@ static void damage_is_noticed(void **state)
     free(packed);
 }
 
+static uint64_t cost_ns = UINT64_MAX;
 static int result;
 static struct wfs_block *got;
 
@@ -129,6 +130,7 @@ static int visit(struct wfs_cache *c, uint64_t index, size_t size)
 
         memcpy(to, data, size);
         to[100] = (uint8_t)index;
+        wfs_block_set_cost(b, cost_ns);
         wfs_cache_publish(c, b, 0, 0);
     } else if (answer == WFS_CACHE_EXPAND) {
         wfs_cache_expand(c, b);
@@ -169,6 +171,27 @@ static void keeps_more_than_fits(void **state)
     wfs_cache_free(c);
 }
 
+static void what_is_made_faster_is_not_packed(void **state)
+{
+    enum { SIZE = 40000, N = 30 };
+    static const uint64_t costs[] = { 1000, 1000000000 };
+
+    (void)state;
+    fill_f32_of_bf16(SIZE);
+    for (int i = 0; i < 2; i++) {
+        struct wfs_cache *c = NULL;
+        struct wfs_cache_stats stats;
+
+        cost_ns = costs[i];
+        assert_int_equal(wfs_cache_new(20 * (SIZE + 400), true, &c), 0);
+        for (uint64_t k = 0; k < N; k++)
+            visit(c, k, SIZE);
+        wfs_cache_stats(c, &stats);
+        assert_int_equal(stats.packed > 0, i == 1);
+        wfs_cache_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +199,7 @@ int main(void)
         cmocka_unit_test(does_not_shrink),
         cmocka_unit_test(damage_is_noticed),
         cmocka_unit_test(keeps_more_than_fits),
+        cmocka_unit_test(what_is_made_faster_is_not_packed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
