@@ -1,8 +1,7 @@
 #include "json.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/map.h"
 #include "base/utf8.h"
+#include "json_keys.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +17,7 @@ const struct wfs_json_limits WFS_JSON_CONFIG = { .max_bytes = 512u << 20, .max_d
  * number node gets flags for what its text was.
  */
 enum { CHUNK_BYTES = 1 << 20, MAX_CHUNK_BYTES = 32 << 20, HUGE_PAGE_BYTES = 2 << 20 };
-enum { FLAG_INTEGER = 1 << 12, MAX_NUMBER_CHARS = 60, MAX_DEPTH = 512 };
+enum { FLAG_INTEGER = 1 << 12, MAX_NUMBER_CHARS = 60 };
 
 struct chunk {
     struct chunk *next;
@@ -309,7 +308,7 @@ static bool scan_key(struct scan *s)
 /* Iterative, so that depth costs no stack: closers[] holds what ends each open array or object. */
 static bool scan_value(struct scan *s)
 {
-    unsigned char closers[MAX_DEPTH];
+    unsigned char closers[WFS_JSON_MAX_DEPTH];
     unsigned depth = 0;
 
     for (;;) {
@@ -376,29 +375,14 @@ static int report(const struct scan *s, const char *name, struct wfs_error *err)
     return wfs_error_set(err, EINVAL, "%s: line %zu column %zu: %s", name, line, s->reason_at - start + 1, s->reason);
 }
 
-/* Document order over the tree without recursion. */
-static cJSON *next_node(cJSON *node, cJSON **stack, unsigned *depth)
-{
-    if (node->child) {
-        stack[(*depth)++] = node;
-        return node->child;
-    }
-    while (!node->next) {
-        if (*depth == 0)
-            return NULL;
-        node = stack[--*depth];
-    }
-    return *depth ? node->next : NULL;
-}
-
 /* Gives each number node what its text said; integers beyond 2^53 keep the text itself. */
 static int mark_numbers(struct wfs_json *json, const struct scan *s)
 {
     const struct number *number = (const void *)s->numbers.data;
-    cJSON *stack[MAX_DEPTH + 1];
+    cJSON *stack[WFS_JSON_MAX_DEPTH + 1];
     unsigned depth = 0;
 
-    for (cJSON *node = json->root; node; node = next_node(node, stack, &depth)) {
+    for (cJSON *node = json->root; node; node = wfs_json_next(node, stack, &depth)) {
         if (!cJSON_IsNumber(node))
             continue;
         if (number->integer) {
@@ -412,59 +396,6 @@ static int mark_numbers(struct wfs_json *json, const struct scan *s)
             }
         }
         number++;
-    }
-    return 0;
-}
-
-/* Small objects, of which a header has one per tensor, are compared directly. True when the object was small. */
-static bool check_small_object(const cJSON *object, const cJSON **ret_twice)
-{
-    enum { SMALL = 8 };
-    const cJSON *members[SMALL];
-    size_t n = 0;
-
-    *ret_twice = NULL;
-    for (const cJSON *m = object->child; m; m = m->next) {
-        if (n == SMALL)
-            return false;
-        for (size_t i = 0; i < n; i++) {
-            if (strcmp(members[i]->string, m->string) == 0)
-                *ret_twice = m;
-        }
-        members[n++] = m;
-    }
-    return true;
-}
-
-static int check_object(const cJSON *object, const char *name, struct wfs_error *err)
-{
-    struct wfs_map WFS_CLEANUP(wfs_map_done) keys = { 0 };
-    const cJSON *twice;
-
-    if (check_small_object(object, &twice))
-        return twice ? wfs_error_set(err, EINVAL, "%s: the key \"%s\" appears twice", name, twice->string) : 0;
-    wfs_map_init(&keys);
-    for (const cJSON *m = object->child; m; m = m->next) {
-        int r = wfs_map_add(&keys, m->string, strlen(m->string), 0, NULL);
-
-        if (r < 0)
-            return wfs_error_set(err, ENOMEM, "%s: out of memory", name);
-        if (r == 0)
-            return wfs_error_set(err, EINVAL, "%s: the key \"%s\" appears twice", name, m->string);
-    }
-    return 0;
-}
-
-static int check_unique(const struct wfs_json *json, const char *name, struct wfs_error *err)
-{
-    cJSON *stack[MAX_DEPTH + 1];
-    unsigned depth = 0;
-
-    for (cJSON *node = json->root; node; node = next_node(node, stack, &depth)) {
-        int r = cJSON_IsObject(node) ? check_object(node, name, err) : 0;
-
-        if (r < 0)
-            return r;
     }
     return 0;
 }
@@ -486,7 +417,7 @@ static int build(struct wfs_json *json, struct scan *s, const struct wfs_json_li
     /* The scan accepted the text, so memory is all that can have failed. */
     if (!json->root)
         return wfs_error_set(err, ENOMEM, "%s: out of memory, or JSON that cJSON does not take", name);
-    return limits->unique_keys ? check_unique(json, name, err) : 0;
+    return wfs_json_settle_keys(json->root, limits->unique_keys, name, err);
 }
 
 int wfs_json_parse(const void *text, size_t len, const struct wfs_json_limits *limits, const char *name,
@@ -499,7 +430,7 @@ int wfs_json_parse(const void *text, size_t len, const struct wfs_json_limits *l
     if (len > limits->max_bytes)
         return wfs_error_set(err, EFBIG, "%s: %zu bytes of JSON, more than the limit of %zu", name, len,
                              limits->max_bytes);
-    s.max_depth = limits->max_depth < MAX_DEPTH ? limits->max_depth : MAX_DEPTH;
+    s.max_depth = limits->max_depth < WFS_JSON_MAX_DEPTH ? limits->max_depth : WFS_JSON_MAX_DEPTH;
     s.out = malloc(len + 1);
     json = calloc(1, sizeof *json);
     if (!s.out || !json)

@@ -2,7 +2,8 @@
  * cJSON behind one strict front. The text must be RFC 8259 JSON in valid UTF-8 without a byte order mark, within the
  * limits, with nothing but white space behind the value. Numbers keep whether they were written as integers, and integers
  * keep all 64 bits. A "\u0000" in a string is kept as the two bytes C0 80 (which valid UTF-8 cannot hold), so that no
- * string is cut at a NUL. Of duplicate keys in an object the last wins, as in Python; limits may refuse them.
+ * string is cut at a NUL. A key that repeats in an object keeps its first place and
+ * gets its last value, as in Python; limits may refuse it instead. So every object's keys are unique.
  */
 #ifndef WFS_JSON_H
 #define WFS_JSON_H

@@ -149,6 +149,34 @@ static void duplicate_keys(void **state)
     assert_contains(err.msg, "\"k\" appears twice");
 }
 
+/* json.loads of this text in Python 3.11: {'b': 4, 'a': [5], 'c': 3} in that order. */
+static void a_repeated_key_keeps_its_first_place_and_its_last_value(void **state)
+{
+    const char *texts[] = { "{\"b\":1,\"a\":{\"x\":2},\"c\":3,\"b\":{},\"b\":4,\"a\":[5]}",
+                            "{\"b\":1,\"a\":{\"x\":2},\"c\":3,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,"
+                            "\"b\":{},\"b\":4,\"a\":[5]}" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct wfs_json *json = NULL;
+        struct wfs_error err;
+        const cJSON *m;
+        int64_t v;
+
+        assert_int_equal(parse(texts[i], strlen(texts[i]), NULL, &json, &err), 0);
+        m = wfs_json_root(json)->child;
+        assert_string_equal(m->string, "b");
+        assert_true(wfs_json_i64(m, &v) && v == 4);
+        m = m->next;
+        assert_string_equal(m->string, "a");
+        assert_true(cJSON_IsArray(m) && wfs_json_i64(m->child, &v) && v == 5);
+        m = m->next;
+        assert_string_equal(m->string, "c");
+        assert_int_equal(cJSON_GetArraySize(wfs_json_root(json)), i == 0 ? 3 : 9);
+        wfs_json_free(json);
+    }
+}
+
 static void limits(void **state)
 {
     const struct wfs_json_limits small = { 8, 2, false };
@@ -189,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_nul_byte_is_refused_and_an_escaped_one_is_kept),
         cmocka_unit_test(integers_keep_64_bits),
         cmocka_unit_test(duplicate_keys),
+        cmocka_unit_test(a_repeated_key_keeps_its_first_place_and_its_last_value),
         cmocka_unit_test(limits),
         cmocka_unit_test(hostile_text_is_escaped_in_the_message),
     };
