@@ -17,7 +17,7 @@ void wfs_escape(char *out, unsigned long size, const char *text, unsigned long l
         char piece[8];
         unsigned piece_len;
 
-        /* C0, DEL, C1 and and the bidirectional controls that can reorder a terminal line */
+        /* C0, DEL, C1 and the bidirectional controls that can reorder a terminal line */
         if (n == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069)) {
             n = n ? n : 1;
             if (at + 4u * n + 4 > size)
