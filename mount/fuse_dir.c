@@ -85,7 +85,9 @@ static void list_page(void *ctx)
     char *page = malloc(r->size);
     size_t used = 0, index = (size_t)r->offset;
 
-    if (!page) {
+    /* Not settled here means that there was no memory to wait with: a list without the pending names would be a lie. */
+    if (!page || wfs_node_ready(r->handle->node) == 0) {
+        free(page);
         wfs_request_fail(r, ENOMEM);
         return;
     }

@@ -13,8 +13,9 @@ static void end_lookup(void *ctx) /* the size is known */
     struct fuse_entry_param entry;
     int ready = wfs_node_ready(r->id.node), status;
 
-    if (wfs_node_kind(r->id.node) != WFS_NODE_DIR && ready < 0) {
-        wfs_request_fail(r, ENOENT); /* withheld: it looks absent, .weightfs/status.json says why */
+    if (wfs_node_kind(r->id.node) != WFS_NODE_DIR && ready <= 0) {
+        /* Withheld: it looks absent, .weightfs/status.json says why. Not settled: there was no memory to wait with. */
+        wfs_request_fail(r, ready < 0 ? ENOENT : ENOMEM);
         return;
     }
     status = wfs_skin_entry(r->skin, r->id.generation, r->id.node, &entry);
