@@ -64,6 +64,7 @@ static char **list_names(size_t *ret_n)
 }
 
 static struct wfs_blob *shards; /* by file of the model */
+static size_t n_shards;
 
 static struct wfs_model *open_model(char **names, size_t n)
 {
@@ -95,7 +96,7 @@ static struct wfs_model *open_model(char **names, size_t n)
         head = b->len < WFS_CONTAINER_PROBE_BYTES ? b->len : WFS_CONTAINER_PROBE_BYTES;
         c = wfs_container_find(b->data, head, b->len);
         if (c->want(b->data, head, b->len, &want, &err) < 0 || c->parse(b->data, want, b->len, &parsed[i], &err) < 0) {
-            parts[i].problem = strdup(err.msg);
+            parts[i].problem = "cannot be read";
             continue;
         }
         parts[i].problem = NULL;
@@ -103,6 +104,15 @@ static struct wfs_model *open_model(char **names, size_t n)
     }
     if (wfs_model_build(&sel, parts, has_index ? &index : NULL, &model, &err) < 0)
         exit(1);
+    n_shards = sel.n_files;
+    for (size_t i = 0; i < sel.n_files; i++)
+        wfs_shard_done(&parsed[i]);
+    free(parsed);
+    free(parts);
+    wfs_selection_done(&sel);
+    if (has_index)
+        wfs_index_done(&index);
+    wfs_blob_done(&blob);
     return model;
 }
 
@@ -117,9 +127,17 @@ static uint64_t source_row(const struct wfs_plan *p, uint64_t row)
     return row - in_head + in_head % 2 * (head / 2) + in_head / 2;
 }
 
-/* A whole tensor: rows decoded, put in order, rounded to the type that is quantised, encoded. */
-static void write_tensor(const struct wfs_plan *p, FILE *out)
+static bool is_sound(enum wfs_ggml_type type, const void *bytes, size_t n)
 {
+    size_t blocks = n / wfs_ggml_types[type].block_elems;
+
+    return wfs_kernels_get()->validate[type](bytes, blocks) == blocks;
+}
+
+/* A whole tensor: rows decoded, put in order, rounded to the type that is quantised, encoded. False: not valid. */
+static bool write_tensor(const struct wfs_plan *p, FILE *out)
+{
+    bool sound = true;
     const struct wfs_kernels *k = wfs_kernels_get();
     const uint8_t *src = shards[p->tensor->file].data + p->tensor->offset;
     size_t elem = wfs_dtypes[p->tensor->dtype].bits / 8, n = p->row_elems * p->n_rows;
@@ -129,29 +147,37 @@ static void write_tensor(const struct wfs_plan *p, FILE *out)
     for (uint64_t r = 0; r < p->n_rows; r++)
         k->decode[p->tensor->dtype](src + source_row(p, r) * p->row_elems * elem, values + r * p->row_elems,
                                     p->row_elems);
-    if (p->via != WFS_TYPE_F32) {
-        k->encode[p->via](values, bytes, n);
+    k->encode[p->via](values, bytes, n);
+    if (p->validate_via)
+        sound = is_sound(p->via, bytes, n);
+    if (p->via != WFS_TYPE_F32)
         k->decode[p->via == WFS_TYPE_F16 ? WFS_F16 : WFS_BF16](bytes, values, n);
-    }
     k->encode[p->dst](values, bytes, n);
+    if (p->validate)
+        sound = sound && is_sound(p->dst, bytes, n);
     fwrite(bytes, 1, wfs_plan_bytes(p), out);
     free(values);
     free(bytes);
+    return sound;
 }
 
-static void write_layout(const struct wfs_layout *l, FILE *out)
+/* The name of a tensor with a value that llama-quantize refuses, or NULL. */
+static const char *write_layout(const struct wfs_layout *l, FILE *out)
 {
+    const char *unsound = NULL;
+
     for (size_t i = 0; i < l->n_segments; i++) {
         const struct wfs_segment *s = &l->segments[i];
 
         if (s->kind == WFS_SEGMENT_DATA)
             fwrite(s->data, 1, s->end - s->begin, out);
         else if (s->kind == WFS_SEGMENT_TENSOR)
-            write_tensor(s->plan, out);
+            unsound = write_tensor(s->plan, out) ? unsound : s->plan->tensor->name;
         else
             for (uint64_t at = s->begin; at < s->end; at++)
                 fputc(0, out);
     }
+    return unsound;
 }
 
 static void write_error(const char *dir, const char *format, const struct wfs_error *err)
@@ -165,6 +191,35 @@ static void write_error(const char *dir, const char *format, const struct wfs_er
     fclose(f);
 }
 
+static void write_views(const struct wfs_gguf *g, const char *dir)
+{
+    for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
+        struct wfs_error err = { 0 };
+        struct wfs_layout layout;
+        const char *unsound;
+        char path[4096];
+        FILE *f;
+
+        if (wfs_gguf_layout(g, &wfs_gguf_formats[i], &layout, &err) < 0) {
+            write_error(dir, wfs_gguf_formats[i].name, &err);
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/%s.gguf", dir, wfs_gguf_formats[i].name);
+        f = fopen(path, "wb");
+        unsound = f ? write_layout(&layout, f) : NULL;
+        if (!f || ferror(f) || fclose(f) != 0) {
+            perror(path);
+            exit(1);
+        }
+        if (unsound) {
+            remove(path);
+            wfs_error_set(&err, EINVAL, "tensor %s has a value that llama-quantize refuses", unsound);
+            write_error(dir, wfs_gguf_formats[i].name, &err);
+        }
+        wfs_layout_done(&layout);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct wfs_gguf_options options = { NULL, NULL };
@@ -172,40 +227,36 @@ int main(int argc, char **argv)
     struct wfs_gguf *g = NULL;
     struct wfs_folder folder = { .read = read_file };
     struct wfs_model *model;
+    char **names, *path;
     size_t n;
-    char **names;
 
     if (argc < 3)
         return 2;
-    root = realpath(argv[1], NULL);
-    folder.path = root;
+    path = realpath(argv[1], NULL);
+    if (!path) {
+        perror(argv[1]);
+        return 1;
+    }
+    root = folder.path = path;
     options.model_name = argc > 3 ? argv[3] : NULL;
     names = list_names(&n);
     folder.names = (const char *const *)names;
     folder.n_names = n;
     model = open_model(names, n);
-    if (wfs_gguf_open(model, &folder, &options, &g, &err) < 0) {
+    if (wfs_gguf_open(model, &folder, &options, &g, &err) == 0) {
+        write_views(g, argv[2]);
+    } else {
         for (size_t i = 0; i < wfs_gguf_n_formats; i++)
             write_error(argv[2], wfs_gguf_formats[i].name, &err);
-        wfs_model_free(model);
-        return 0;
-    }
-    for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
-        struct wfs_layout layout;
-        char path[4096];
-        FILE *f;
-
-        if (wfs_gguf_layout(g, &wfs_gguf_formats[i], &layout, &err) < 0) {
-            write_error(argv[2], wfs_gguf_formats[i].name, &err);
-            continue;
-        }
-        snprintf(path, sizeof path, "%s/%s.gguf", argv[2], wfs_gguf_formats[i].name);
-        f = fopen(path, "wb");
-        write_layout(&layout, f);
-        fclose(f);
-        wfs_layout_done(&layout);
     }
     wfs_gguf_free(g);
     wfs_model_free(model);
+    for (size_t i = 0; i < n_shards; i++)
+        wfs_blob_done(&shards[i]);
+    free(shards);
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    free(path);
     return 0;
 }
