@@ -130,7 +130,7 @@ def test_kill_and_mount_again_over_the_dead_mount(model, tmp_path):
     rig.wait_for(lambda: rig.process_ended(pid), what="the kill")
     with pytest.raises(OSError) as caught:
         os.listdir(mnt)
-    assert caught.value.errno == errno.ENOTCONN
+    assert caught.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
     try:
         rig.weightfs("mount", source, mnt)
         assert rig.file_hash(mnt / "model-q8_0.gguf")[1] > 0

@@ -243,6 +243,29 @@ static void windows_without_memory(void **state) /* a budget smaller than any ti
 }
 
 
+/* As on NFS or FUSE, where looking at a file may wait: it is looked at through the ring. */
+static void make_remote(struct image *m)
+{
+    for (int i = 0; i < 2; i++) {
+        assert_true(wfs_source_fd(m->source, m->files[i], NULL) >= 0);
+        m->files[i]->local = false;
+    }
+}
+
+static void windows_of_a_remote_source(void **state)
+{
+    (void)state;
+    for (int ring = 0; ring < 2; ring++) {
+        struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 1, .n_workers = 2, .no_io_uring = !ring });
+
+        make_remote(m);
+        for (uint64_t offset = 0; offset < m->size; offset += 97)
+            check_window(m, offset, m->size - offset < 700 ? m->size - offset : 700);
+        assert_int_equal(m->errors.count, 0);
+        image_free(m);
+    }
+}
+
 /* ---- what goes wrong ---- */
 
 static int read_at(struct image *m, uint64_t offset, size_t len)
@@ -299,14 +322,15 @@ static void outside_the_file(void **state)
 }
 
 /* A file that is another by now gives an error, and what was made before it changed stays what it was. */
-static void a_changed_source(void **state)
+static void change_it(bool remote)
 {
     struct image *m = image_new(NULL);
     uint8_t byte = 1;
     int fd;
     char path[128];
 
-    (void)state;
+    if (remote)
+        make_remote(m);
     check_window(m, 64, 100); /* makes the first tile */
     snprintf(path, sizeof path, "%s/w.bin", m->dir.path);
     usleep(12000);
@@ -321,6 +345,13 @@ static void a_changed_source(void **state)
     assert_int_equal(m->errors.count, 1);                   /* the same cause */
     check_window(m, 64 + N * 4 + 200, 93);                  /* of the other file */
     image_free(m);
+}
+
+static void a_changed_source(void **state)
+{
+    (void)state;
+    change_it(false);
+    change_it(true);
 }
 
 static void a_truncated_source(void **state)
@@ -497,6 +528,7 @@ int main(void)
         cmocka_unit_test(every_window),
         cmocka_unit_test(windows_by_pread),
         cmocka_unit_test(windows_without_memory),
+        cmocka_unit_test(windows_of_a_remote_source),
         cmocka_unit_test(input_errors),
         cmocka_unit_test(outside_the_file),
         cmocka_unit_test(a_changed_source),

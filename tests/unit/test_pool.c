@@ -164,6 +164,34 @@ static void the_file_ends_early(void **state)
     ends_early(false);
 }
 
+/* A job's checks are done after its reads, and tell what fstat tells. */
+static void looks_after_reading(void **state)
+{
+    (void)state;
+    for (int ring = 0; ring < 2; ring++) {
+        struct statx now[2];
+        struct wfs_io checks[2];
+        struct fixture f;
+        struct task t;
+        uint8_t buf[8];
+
+        fixture_init(&f, ring, 1, NULL);
+        task_init(&t, WFS_FOREGROUND);
+        add_read(&t, f.fd, 3, buf, 8);
+        checks[0] = (struct wfs_io){ .kind = WFS_IO_STAT, .fd = f.fd, .buf = &now[0], .result = 77 };
+        checks[1] = (struct wfs_io){ .kind = WFS_IO_STAT, .fd = -1, .buf = &now[1], .result = 77 };
+        t.job.checks = checks;
+        t.job.n_checks = 2;
+        wfs_pool_submit(f.pool, &t.job);
+        assert_true(wait_done(&t, 5000));
+        assert_int_equal(t.io[0].result, 0);
+        assert_int_equal(checks[0].result, 0);
+        assert_int_equal(now[0].stx_size, FILE_SIZE);
+        assert_true(checks[1].result < 0);
+        fixture_done(&f);
+    }
+}
+
 static int inject(void *ctx, struct wfs_io *io)
 {
     uint64_t *bad = ctx;
@@ -447,6 +475,7 @@ int main(void)
         cmocka_unit_test(reads_by_ring),
         cmocka_unit_test(reads_by_pread),
         cmocka_unit_test(the_file_ends_early),
+        cmocka_unit_test(looks_after_reading),
         cmocka_unit_test(faults_are_injected),
         cmocka_unit_test(a_job_that_cannot_be_prepared_is_run_with_that),
         cmocka_unit_test(foreground_first),

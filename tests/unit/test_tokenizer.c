@@ -6,6 +6,7 @@
 #include "json.h"
 #include "tokenizer/byte_level.h"
 #include "tokenizer/fingerprint.h"
+#include "tokenizer/hf.h"
 #include "tokenizer/regex.h"
 #include "tokenizer/sentencepiece.h"
 #include "tokenizer/split.h"
@@ -372,6 +373,35 @@ static void changed_bytes_do_no_harm(void **state)
     assert_true(refused > 50);
 }
 
+/* Nothing is taken that the library refuses, and every sound part is. */
+static void parts_are_the_librarys(void **state)
+{
+    struct wfs_blob text = read_whole(VECTORS "/parts.json");
+    struct wfs_json *json;
+    struct wfs_error err;
+    size_t taken = 0, refused = 0;
+
+    (void)state;
+    assert_int_equal(wfs_json_parse(text.data, text.len, &WFS_JSON_CONFIG, "parts.json", &json, &err), 0);
+    for (const cJSON *row = wfs_json_root(json)->child; row; row = row->next) {
+        cJSON *value = row->child->next, *file = cJSON_CreateObject();
+        bool takes = cJSON_IsTrue(value->next), sound = cJSON_IsTrue(value->next->next), ours;
+
+        cJSON_AddItemReferenceToObject(file, row->child->valuestring, value);
+        ours = wfs_hf_check_parts(file, &err) == 0;
+        if (ours ? !takes : sound)
+            fail_msg("%s is %s, but not by the library", cJSON_Print(row), ours ? "taken" : err.msg);
+        if (!ours)
+            assert_contains(err.msg, "tokenizer.json: ");
+        taken += ours;
+        refused += !ours;
+        cJSON_Delete(file);
+    }
+    assert_true(taken > 200 && refused > 1000);
+    wfs_json_free(json);
+    free(text.data);
+}
+
 static void broken_folders_are_explained(void **state)
 {
     static const struct {
@@ -397,6 +427,11 @@ static void broken_folders_are_explained(void **state)
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1},\"merges\":[]},\"added_tokens\":[]}",
           "the tokenizer_class 'Strange' is not supported", "tokenizer_config.json",
           "{\"tokenizer_class\":\"Strange\"}" },
+        { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "tokenizer_class is not a string", "tokenizer_config.json", "{\"tokenizer_class\":true}" },
+        { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":[],\"decoder\":{\"type\":"
+          "\"Strip\"}}", "tokenizer.json: decoder: the 'content' of a Strip is missing", "tokenizer_config.json",
+          "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}" },
         { "tokenizer.model", "\n\xff\xff\xff\xff\x7f", "not a SentencePiece model", NULL, NULL },
         { "tokenizer.model", "", "no piece is the unknown one", NULL, NULL },
         { "tokenizer_config.json", "{", "tokenizer_config.json: line 1 column 2", "tokenizer.json", "{}" },
@@ -430,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_pattern_that_backtracks_without_end_fails),
         cmocka_unit_test(cut_sentencepiece_models_are_refused),
         cmocka_unit_test(changed_bytes_do_no_harm),
+        cmocka_unit_test(parts_are_the_librarys),
         cmocka_unit_test(broken_folders_are_explained),
     };
 
