@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PIECES = IOV_MAX - 8 }; /* libfuse puts its header in front */
+_Static_assert(WFS_MAX_IOV < IOV_MAX, "one writev takes a read's pieces, and libfuse's header in front of them");
 
 struct read_request {
     struct wfs_read read;
@@ -15,24 +15,6 @@ struct read_request {
     struct wfs_handle *handle;
 };
 
-/* More pieces than one writev takes (thousands of tiny tensors): put together first. */
-static void reply_joined(fuse_req_t req, const struct wfs_read *read)
-{
-    uint8_t *whole = malloc(read->len ? read->len : 1);
-    size_t at = 0;
-
-    if (!whole) {
-        fuse_reply_err(req, ENOMEM);
-        return;
-    }
-    for (int i = 0; i < read->n_iov; i++) {
-        memcpy(whole + at, read->iov[i].iov_base, read->iov[i].iov_len);
-        at += read->iov[i].iov_len;
-    }
-    fuse_reply_buf(req, (char *)whole, at);
-    free(whole);
-}
-
 static void end_read(struct wfs_read *read)
 {
     struct read_request *r = (struct read_request *)((char *)read - offsetof(struct read_request, read));
@@ -40,8 +22,6 @@ static void end_read(struct wfs_read *read)
 
     if (read->result < 0) /* whatever it was (a source that changed, too): an old handle gets EIO, never other bytes */
         fuse_reply_err(r->req, read->result == -ENOMEM ? ENOMEM : EIO);
-    else if (read->n_iov > MAX_PIECES)
-        reply_joined(r->req, read);
     else
         fuse_reply_iov(r->req, read->iov, read->n_iov);
     wfs_engine_read_done(skin->engine, read);

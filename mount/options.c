@@ -118,7 +118,8 @@ static bool parse_user(const char *text, uid_t *ret)
     uint64_t v;
 
     if (parse_number(text, 10, &v, &rest) && !*rest) {
-        *ret = (uid_t)v;
+        if (v < UINT32_MAX)
+            *ret = (uid_t)v;
         return v < UINT32_MAX;
     }
     entry = getpwnam(text);
@@ -134,7 +135,8 @@ static bool parse_group(const char *text, gid_t *ret)
     uint64_t v;
 
     if (parse_number(text, 10, &v, &rest) && !*rest) {
-        *ret = (gid_t)v;
+        if (v < UINT32_MAX)
+            *ret = (gid_t)v;
         return v < UINT32_MAX;
     }
     entry = getgrnam(text);
