@@ -6,6 +6,8 @@
 #include "transformers_types.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +190,55 @@ static bool is_one_of(const char *text, const char *const *words)
     return false;
 }
 
+/* '.' in repr(f): not for inf and nan, nor for one digit with an exponent (1e-05, 1e+16). */
+static bool float_has_dot(double f)
+{
+    char text[32];
+    int digits = 0, exponent;
+
+    if (!isfinite(f))
+        return false;
+    do
+        snprintf(text, sizeof text, "%.*e", digits, f);
+    while (strtod(text, NULL) != f && ++digits < 17);
+    exponent = atoi(strchr(text, 'e') + 1);
+    return digits > 0 || (exponent >= -4 && exponent < 16);
+}
+
+/* '.' in str(value) */
+static bool text_has_dot(const cJSON *value)
+{
+    struct wfs_hvalue v = wfs_hvalue_from(value);
+
+    if (v.kind == WFS_H_STRING)
+        return strchr(wfs_json_string(value), '.') != NULL;
+    if (v.kind == WFS_H_FLOAT)
+        return float_has_dot(v.f);
+    for (const cJSON *part = v.kind >= WFS_H_LIST ? value->child : NULL; part; part = part->next) {
+        if ((v.kind == WFS_H_DICT && strchr(part->string, '.')) || text_has_dot(part))
+            return true;
+    }
+    return false;
+}
+
+/* dict_dtype_to_str: str(dtype).split(".")[1] of what is neither null, a dict, a string nor an integer. */
+static bool dtype_text_raises(const cJSON *dtype)
+{
+    enum wfs_hkind kind = wfs_hvalue_from(dtype).kind;
+
+    return (kind == WFS_H_FLOAT || kind == WFS_H_LIST) && !text_has_dot(dtype);
+}
+
+/* The same for the dicts within a dict. */
+static bool inner_dtype_raises(const cJSON *dict)
+{
+    for (const cJSON *value = dict->child; value; value = value->next) {
+        if (cJSON_IsObject(value) && (dtype_text_raises(wfs_json_get(value, "dtype")) || inner_dtype_raises(value)))
+            return true;
+    }
+    return false;
+}
+
 /* dtype, or the older torch_dtype, must be an attribute of torch: "auto" is not, nor is "torch.bfloat16". */
 static bool dtype_raises(const cJSON *root)
 {
@@ -199,9 +250,10 @@ static bool dtype_raises(const cJSON *root)
         "quint8",          "qint32",          "uint16",         "uint32",     "uint64",    NULL,
     };
     const char *key = item(root, "dtype").kind <= WFS_H_NULL ? "torch_dtype" : "dtype";
-    const char *dtype = wfs_json_string(wfs_json_get(root, key));
+    const cJSON *value = wfs_json_get(root, key);
+    const char *dtype = wfs_json_string(value);
 
-    return dtype && !is_one_of(dtype, dtypes);
+    return (dtype && !is_one_of(dtype, dtypes)) || dtype_text_raises(value) || inner_dtype_raises(root);
 }
 
 /* What AutoConfig.from_pretrained, PretrainedConfig.__init__ and to_dict raise on. */

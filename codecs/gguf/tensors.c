@@ -156,6 +156,9 @@ static int find_heads(struct maker *m, struct wfs_error *err)
         r = wfs_error_set(err, EINVAL, "config.json: \"num_key_value_heads\" is missing");
     if (r == 0 && kv.kind != WFS_H_NULL)
         r = wfs_hvalue_u32(kv, "num_key_value_heads", &m->k_heads, err);
+    /* A bool counts as an integer in Python, but not for reshape(). */
+    if (r == 0 && (kv.kind == WFS_H_BOOL || wfs_hparams_find(m->in->hparams, q_keys).kind == WFS_H_BOOL))
+        r = wfs_error_set(err, EINVAL, "config.json: the number of heads is a boolean, an integer is needed");
     return r;
 }
 

@@ -99,6 +99,8 @@ int wfs_hf_load(struct wfs_hf *hf, struct wfs_tokenizer_files *files, struct wfs
     if (r == 0)
         r = wfs_hf_apply_class(hf, files, err);
     if (r == 0)
+        r = wfs_hf_check_parts(hf->json, err);
+    if (r == 0)
         r = wfs_added_build(&hf->added, wfs_json_get(hf->json, "normalizer"), err);
     return r;
 }

@@ -84,8 +84,8 @@ static int out_of_memory(struct wfs_error *err)
 
 static int find_class(struct loading *l, struct wfs_error *err)
 {
-    const char *name = wfs_json_string(wfs_json_get(l->config, "tokenizer_class")), *where = "tokenizer_config.json";
-    const cJSON *config;
+    const cJSON *config, *class = wfs_json_get(l->config, "tokenizer_class");
+    const char *name = wfs_json_string(class), *where = "tokenizer_config.json";
     size_t n;
     int r;
 
@@ -94,7 +94,11 @@ static int find_class(struct loading *l, struct wfs_error *err)
         r = wfs_tokenizer_files_get(l->files, WFS_FILE_CONFIG, &config, err);
         if (r < 0)
             return r;
-        name = wfs_json_string(wfs_json_get(config, "tokenizer_class"));
+        if (wfs_py_is_none(class))
+            class = wfs_json_get(config, "tokenizer_class");
+        name = wfs_json_string(class);
+        if (!name && !wfs_py_is_none(class))
+            return wfs_error_set(err, EINVAL, "tokenizer_config.json or config.json: tokenizer_class is not a string");
         for (size_t i = 0; !name && i < sizeof class_of_model / sizeof *class_of_model; i++) {
             const char *type = wfs_json_string(wfs_json_get(config, "model_type"));
 

@@ -64,14 +64,14 @@ static bool has_type(const struct special *s, enum type type)
     return false;
 }
 
-/* Ids that are no integers are passed over; the first id of a type counts. */
+/* Ids that are no integers are passed over, but booleans are integers in Python; the first id of a type counts. */
 static int set_id(struct special *s, enum type type, const cJSON *value, const char *file, struct wfs_error *err)
 {
-    int64_t id;
+    int64_t id = cJSON_IsTrue(value);
 
-    if (!wfs_json_is_int(value))
+    if (!wfs_json_is_int(value) && !cJSON_IsBool(value))
         return 0;
-    if (!wfs_json_i64(value, &id)) {
+    if (!cJSON_IsBool(value) && !wfs_json_i64(value, &id)) {
         uint64_t big;
 
         if (wfs_json_u64(value, &big) && s->request->n_vocab >= 0)

@@ -429,8 +429,8 @@ static void broken_folders_are_explained(void **state)
           "{\"tokenizer_class\":\"Strange\"}" },
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
           "tokenizer_class is not a string", "tokenizer_config.json", "{\"tokenizer_class\":true}" },
-        { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":[],\"decoder\":{\"type\":"
-          "\"Strip\"}}", "tokenizer.json: decoder: the 'content' of a Strip is missing", "tokenizer_config.json",
+        { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":[],"
+          "\"decoder\":{\"type\":\"Strip\"}}", "tokenizer.json: decoder: the 'content' of a Strip is missing", "tokenizer_config.json",
           "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}" },
         { "tokenizer.model", "\n\xff\xff\xff\xff\x7f", "not a SentencePiece model", NULL, NULL },
         { "tokenizer.model", "", "no piece is the unknown one", NULL, NULL },
