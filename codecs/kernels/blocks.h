@@ -19,6 +19,9 @@ enum {
     Q4_K_ELEMS = 256, Q4_K_SUBS = 8, Q4_K_SUB = 32,
     Q4_K_BYTES = 144, Q4_K_DMIN = 2, Q4_K_SCALES = 4, Q4_K_QS = 16,
 
+    /* as Q4_K, with the fifth bits before the nibbles: bit j of byte i is value i of sub-block j */
+    Q5_K_BYTES = 176, Q5_K_QH = 16, Q5_K_QS = 48,
+
     /* 256 values as 16 sub-blocks of 16: low nibbles, upper two bits, 16 int8 scales, f16 scale */
     Q6_K_ELEMS = 256, Q6_K_SUBS = 16, Q6_K_SUB = 16,
     Q6_K_BYTES = 210, Q6_K_QH = 128, Q6_K_SCALES = 192, Q6_K_D = 208,

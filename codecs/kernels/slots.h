@@ -14,10 +14,12 @@ wfs_decode_fn wfs_decode_f8_e4m3_c, wfs_decode_f8_e5m2_c, wfs_decode_f8_e8m0_c;
 wfs_decode_fn wfs_decode_f8_e4m3fnuz_c, wfs_decode_f8_e5m2fnuz_c;
 
 wfs_encode_fn wfs_encode_f32_c, wfs_encode_f16_c, wfs_encode_bf16_c;
-wfs_encode_fn wfs_encode_q8_0_c, wfs_encode_q5_0_c, wfs_encode_q5_1_c, wfs_encode_q4_k_c, wfs_encode_q6_k_c;
+wfs_encode_fn wfs_encode_q8_0_c, wfs_encode_q5_0_c, wfs_encode_q5_1_c, wfs_encode_q4_k_c, wfs_encode_q5_k_c;
+wfs_encode_fn wfs_encode_q6_k_c;
 
 wfs_validate_fn wfs_validate_f32_c, wfs_validate_f16_c, wfs_validate_bf16_c;
-wfs_validate_fn wfs_validate_q8_0_c, wfs_validate_q5_0_c, wfs_validate_q5_1_c, wfs_validate_q4_k_c, wfs_validate_q6_k_c;
+wfs_validate_fn wfs_validate_q8_0_c, wfs_validate_q5_0_c, wfs_validate_q5_1_c, wfs_validate_q4_k_c, wfs_validate_q5_k_c;
+wfs_validate_fn wfs_validate_q6_k_c;
 
 wfs_decode_fn wfs_decode_f16_avx2, wfs_decode_bf16_avx2;
 wfs_encode_fn wfs_encode_f16_avx2, wfs_encode_bf16_avx2;

@@ -24,13 +24,15 @@ static void fill_c(struct wfs_kernels *k)
             [WFS_TYPE_F32] = wfs_encode_f32_c, [WFS_TYPE_F16] = wfs_encode_f16_c,
             [WFS_TYPE_BF16] = wfs_encode_bf16_c, [WFS_TYPE_Q8_0] = wfs_encode_q8_0_c,
             [WFS_TYPE_Q5_0] = wfs_encode_q5_0_c, [WFS_TYPE_Q5_1] = wfs_encode_q5_1_c,
-            [WFS_TYPE_Q4_K] = wfs_encode_q4_k_c, [WFS_TYPE_Q6_K] = wfs_encode_q6_k_c,
+            [WFS_TYPE_Q4_K] = wfs_encode_q4_k_c, [WFS_TYPE_Q5_K] = wfs_encode_q5_k_c,
+            [WFS_TYPE_Q6_K] = wfs_encode_q6_k_c,
         },
         .validate = {
             [WFS_TYPE_F32] = wfs_validate_f32_c, [WFS_TYPE_F16] = wfs_validate_f16_c,
             [WFS_TYPE_BF16] = wfs_validate_bf16_c, [WFS_TYPE_Q8_0] = wfs_validate_q8_0_c,
             [WFS_TYPE_Q5_0] = wfs_validate_q5_0_c, [WFS_TYPE_Q5_1] = wfs_validate_q5_1_c,
-            [WFS_TYPE_Q4_K] = wfs_validate_q4_k_c, [WFS_TYPE_Q6_K] = wfs_validate_q6_k_c,
+            [WFS_TYPE_Q4_K] = wfs_validate_q4_k_c, [WFS_TYPE_Q5_K] = wfs_validate_q5_k_c,
+            [WFS_TYPE_Q6_K] = wfs_validate_q6_k_c,
         },
     };
 }

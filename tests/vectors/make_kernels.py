@@ -33,7 +33,8 @@ xxh = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
 xxh.restype = ctypes.c_uint64
 xxh.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
-TYPES = {"q4_K": (12, 256, 144), "q6_K": (14, 256, 210), "q8_0": (8, 32, 34), "q5_0": (6, 32, 22), "q5_1": (7, 32, 24),
+TYPES = {"q4_K": (12, 256, 144), "q5_K": (13, 256, 176), "q6_K": (14, 256, 210), "q8_0": (8, 32, 34),
+         "q5_0": (6, 32, 22), "q5_1": (7, 32, 24),
          "f32": (0, 1, 4), "f16": (1, 1, 2), "bf16": (30, 1, 2)}
 N = 512  # values of a kind: two superblocks
 MASK = (1 << 64) - 1
@@ -127,7 +128,7 @@ def reference(name, bits):
 
 
 def encodes():
-    for name in ("q4_K", "q6_K", "q8_0", "q5_0", "q5_1"):
+    for name in ("q4_K", "q5_K", "q6_K", "q8_0", "q5_0", "q5_1"):
         for k in KINDS:
             print("encode", name, k, reference(name, kind(k)).tobytes().hex())
 
@@ -149,7 +150,7 @@ def casts():
 def decodes():
     u8, u16 = np.arange(256, dtype=np.uint8), np.arange(65536, dtype=np.uint16)
     r = splitmix(7, 8192)
-    # doubles within the range of float and around its ends; every fourth exactly between two floats
+# doubles within the range of float and around its ends; every fourth exactly between two floats
     exponent = np.uint64(863) + (r >> np.uint64(52)) % np.uint64(320)
     f64 = (r & np.uint64(1 << 63)) | (exponent << np.uint64(52)) | (r & np.uint64((1 << 52) - 1))
     f64[::4] = (f64[::4] & ~np.uint64((1 << 29) - 1)) | np.uint64(1 << 28)
@@ -175,7 +176,7 @@ def decodes():
 
 def validations():
     for name, offsets in (("f32", (2,)), ("f16", (0,)), ("bf16", (0,)), ("q8_0", (0, 2)), ("q5_0", (0,)),
-                          ("q5_1", (0, 2)), ("q4_K", (0, 2, 4)), ("q6_K", (208, 0, 192))):
+                          ("q5_1", (0, 2)), ("q4_K", (0, 2, 4)), ("q5_K", (0, 2, 4)), ("q6_K", (208, 0, 192))):
         number, _, size = TYPES[name]
         for offset in offsets:
             block, refused = np.zeros(size, dtype=np.uint8), np.zeros(65536, dtype=np.uint8)
