@@ -33,7 +33,8 @@ void wfs_engine_free(struct wfs_engine *e)
 {
     if (!e)
         return;
-    wfs_pool_free(e->pool); /* ends what is in flight, which still uses the cache */
+    if (!wfs_pool_free(e->pool)) /* ends what is in flight, which still uses the cache */
+        return;
     wfs_cache_free(e->cache);
     free(e);
 }

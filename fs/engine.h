@@ -29,7 +29,9 @@ struct wfs_engine_options {
 };
 
 int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine **ret, struct wfs_error *err);
-void wfs_engine_free(struct wfs_engine *e); /* after every read is done */
+
+/* After every read is done. When a worker hangs on a source that does not answer, the engine is left in memory after some seconds. */
+void wfs_engine_free(struct wfs_engine *e);
 struct wfs_pool *wfs_engine_pool(struct wfs_engine *e);
 
 /* One virtual file that can be read: embedded in whoever owns the layout, outlives every read of it. */

@@ -15,6 +15,12 @@ static const uint8_t zeros[ZEROS];
 
 struct reading;
 
+/* A source file's attributes after it was read. */
+struct look {
+    struct statx now;
+    uint32_t file; /* of the object */
+};
+
 struct tile_piece {
     struct wfs_waiter waiter; /* first: the cache hands it back */
     struct reading *rd;
@@ -41,7 +47,9 @@ struct reading {
     uint32_t *io_files; /* n_ios: which file of the object */
     uint8_t *extents;   /* the extents' bytes, in the order of the view */
     size_t extents_size;
-    bool abandoned; /* the kernel may still write into extents */
+    struct look *looks; /* one for each run of ios of one file; NULL where fstat answers at once */
+    struct wfs_io *look_ios;
+    bool abandoned; /* the kernel may still write into extents and looks */
     uint8_t *flat;  /* the whole read copied, when it had more pieces than may be */
     struct iovec flat_iov;
 };
@@ -102,8 +110,11 @@ void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r)
     r->n_iov = 0;
     if (!rd)
         return;
-    if (rd->extents && !rd->abandoned)
+    if (!rd->abandoned) {
         wfs_cache_buffer_put(e->cache, rd->extents, rd->extents_size);
+        free(rd->looks);
+    }
+    free(rd->look_ios); /* the pool and its rings are through with it */
     wfs_cache_buffer_put(e->cache, rd->flat, rd->flat_iov.iov_len);
     if (rd->room.bytes > 0)
         wfs_cache_release(e->cache, rd->blocks, rd->n_tiles, rd->room.bytes);
@@ -161,6 +172,36 @@ static void get_tile(struct reading *rd, struct tile_piece *t)
 
 /* ---- extents ---- */
 
+/* Where fstat may wait, the files are looked at by requests of the job's own. */
+static int prepare_looks(struct reading *rd)
+{
+    struct wfs_object *o = rd->r->object;
+    bool local = true;
+    size_t n = 0;
+
+    for (size_t i = 0; i < rd->n_ios; i++) {
+        local = local && o->files[rd->io_files[i]]->local;
+        n += i == 0 || rd->io_files[i] != rd->io_files[i - 1];
+    }
+    if (local)
+        return 0;
+    rd->looks = calloc(n, sizeof *rd->looks);
+    rd->look_ios = calloc(n, sizeof *rd->look_ios);
+    if (!rd->looks || !rd->look_ios)
+        return -ENOMEM;
+    n = 0;
+    for (size_t i = 0; i < rd->n_ios; i++) {
+        if (i > 0 && rd->io_files[i] == rd->io_files[i - 1])
+            continue;
+        rd->looks[n].file = rd->io_files[i];
+        rd->look_ios[n] = (struct wfs_io){ .kind = WFS_IO_STAT, .fd = rd->ios[i].fd, .buf = &rd->looks[n].now };
+        n++;
+    }
+    rd->job.checks = rd->look_ios;
+    rd->job.n_checks = n;
+    return 0;
+}
+
 static int prepare_extents(struct wfs_job *job)
 {
     struct reading *rd = (struct reading *)job;
@@ -184,27 +225,45 @@ static int prepare_extents(struct wfs_job *job)
     }
     job->ios = rd->ios;
     job->n_ios = rd->n_ios;
+    return prepare_looks(rd);
+}
+
+/* 0, or the first error among the looks at the files that were read. */
+static int check_files(struct reading *rd, struct wfs_source_file **ret_file)
+{
+    struct wfs_object *o = rd->r->object;
+    int r;
+
+    for (size_t i = 0; i < rd->job.n_checks; i++) {
+        *ret_file = o->files[rd->looks[i].file];
+        r = rd->look_ios[i].result < 0 ? rd->look_ios[i].result : wfs_source_check_statx(*ret_file, &rd->looks[i].now);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < rd->n_ios && rd->job.n_checks == 0; i++) {
+        if (i > 0 && rd->io_files[i] == rd->io_files[i - 1])
+            continue;
+        *ret_file = o->files[rd->io_files[i]];
+        r = wfs_source_check(o->source, *ret_file);
+        if (r < 0)
+            return r;
+    }
     return 0;
 }
 
 static int check_extents(struct reading *rd)
 {
     struct wfs_object *o = rd->r->object;
+    struct wfs_source_file *file = NULL;
     struct wfs_error err = { 0 };
-    int r;
+    int r = check_files(rd, &file);
 
-    for (size_t i = 0; i < rd->n_ios; i++) {
-        struct wfs_source_file *f = o->files[rd->io_files[i]];
-
-        if (i > 0 && rd->io_files[i] == rd->io_files[i - 1])
-            continue;
-        r = wfs_source_check(o->source, f);
-        if (r < 0) {
-            wfs_error_set(&err, -r, "%s: %s", f->path,
-                          r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
-            wfs_engine_tell(rd->e, rd->state, CAUSE_CHANGED, &err);
-            return r;
-        }
+    if (r == -ECANCELED)
+        return r;
+    if (r < 0) {
+        wfs_error_set(&err, -r, "%s: %s", file->path, r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
+        wfs_engine_tell(rd->e, rd->state, CAUSE_CHANGED, &err);
+        return r;
     }
     for (size_t i = 0; i < rd->n_ios; i++) {
         r = rd->ios[i].result;
@@ -241,6 +300,8 @@ static void run_extents(struct wfs_job *job, void *scratch)
     (void)scratch;
     for (size_t i = 0; i < job->n_ios; i++)
         rd->abandoned = rd->abandoned || rd->ios[i].abandoned;
+    for (size_t i = 0; i < job->n_checks; i++)
+        rd->abandoned = rd->abandoned || job->checks[i].abandoned;
     if (r == 0)
         r = check_extents(rd);
     if (r < 0)

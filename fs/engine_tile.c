@@ -20,7 +20,8 @@ struct fill {
     size_t segment;
     uint64_t begin, end, ahead_bytes;
     struct wfs_runs runs;
-    struct wfs_io ios[WFS_MAX_RUNS];
+    struct wfs_io ios[WFS_MAX_RUNS], check;
+    struct statx now; /* of the source file, where looking may wait */
     uint8_t *bytes; /* the source bytes of runs, gathered */
     int64_t cause;  /* why it failed: a segment or an enum cause; err.code is 0 when there is nothing to tell */
     struct wfs_error err;
@@ -88,6 +89,11 @@ static int prepare(struct wfs_job *job)
     }
     job->ios = f->ios;
     job->n_ios = f->runs.n;
+    if (!f->file->local) {
+        f->check = (struct wfs_io){ .kind = WFS_IO_STAT, .fd = fd, .buf = &f->now };
+        job->checks = &f->check;
+        job->n_checks = 1;
+    }
     return 0;
 }
 
@@ -100,7 +106,12 @@ static int check_reads(struct fill *f)
         return -ECANCELED;
     if (f->job.prepared < 0)
         return f->job.prepared;
-    r = wfs_source_check(f->source, f->file);
+    if (f->job.n_checks == 0)
+        r = wfs_source_check(f->source, f->file);
+    else
+        r = f->check.result < 0 ? f->check.result : wfs_source_check_statx(f->file, &f->now);
+    if (r == -ECANCELED)
+        return r;
     if (r < 0) {
         wfs_error_set(&f->err, -r, "%s: %s", f->file->path,
                       r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
@@ -148,9 +159,12 @@ static int make(struct fill *f, void *scratch)
 
 static void free_fill(struct fill *f)
 {
+    bool abandoned = f->check.abandoned; /* the kernel may yet write into f->now */
+
     wfs_object_state_unref(f->state);
     wfs_source_close(f->source);
-    free(f);
+    if (!abandoned)
+        free(f);
 }
 
 static void run(struct wfs_job *job, void *scratch)

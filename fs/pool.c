@@ -15,6 +15,7 @@ enum {
     DEPTH_MAX = 256, /* the same while nothing comes back, so that one hanging source does not stop the others */
     PATIENCE_MS = 20, /* how long nothing has to come back before one more is started */
     ABANDON_MS = 1000,
+    JOIN_S = 2,
     SCRATCH_ALIGN = 64,
 };
 
@@ -27,6 +28,7 @@ struct list {
 struct wfs_worker {
     struct wfs_pool *pool;
     pthread_t thread;
+    bool joined; /* wfs_pool_free's */
     void *scratch;
     struct wfs_ring *ring; /* NULL: pread */
     /* protected by the pool's lock */
@@ -216,6 +218,8 @@ static void finish_io(struct wfs_worker *w, struct wfs_io *io)
 {
     struct wfs_pool *p = w->pool;
 
+    if (io->kind != WFS_IO_READ)
+        return;
     if (io->result == 0)
         atomic_fetch_add_explicit(&p->bytes_read, io->len, memory_order_relaxed);
     if (p->hooks && p->hooks->after_read)
@@ -240,6 +244,19 @@ static void make_ready(struct wfs_worker *w, struct wfs_job *job)
     wake(sleeper);
 }
 
+static void begin(struct wfs_worker *w, struct wfs_job *job, struct wfs_io *ios, size_t n);
+
+/* Its requests are done: the job goes on to its checks, or is ready. */
+static void go_on(struct wfs_worker *w, struct wfs_job *job)
+{
+    if (!job->checking && job->prepared == 0 && job->n_checks > 0) {
+        job->checking = true;
+        begin(w, job, job->checks, job->n_checks);
+    } else {
+        make_ready(w, job);
+    }
+}
+
 static void take_finished(struct wfs_worker *w, struct wfs_io *io)
 {
     while (io) {
@@ -247,36 +264,41 @@ static void take_finished(struct wfs_worker *w, struct wfs_io *io)
 
         finish_io(w, io);
         if (--io->job->n_pending == 0)
-            make_ready(w, io->job);
+            go_on(w, io->job);
         io = next;
     }
 }
 
+static void begin(struct wfs_worker *w, struct wfs_job *job, struct wfs_io *ios, size_t n)
+{
+    job->n_pending = n;
+    for (size_t i = 0; i < n; i++) {
+        ios[i].job = job;
+        ios[i].abandoned = false;
+        ios[i].result = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (w->ring) {
+            wfs_ring_begin(w->ring, &ios[i]);
+        } else {
+            wfs_io_wait(&ios[i]);
+            finish_io(w, &ios[i]);
+        }
+    }
+    if (n == 0 || !w->ring)
+        go_on(w, job);
+}
+
 static void start(struct wfs_worker *w, struct wfs_job *job)
 {
+    job->checking = false;
     if (job->prepare) {
         job->prepared = job->prepare(job);
         if (job->prepared < 0)
             job->n_ios = 0;
     }
-    for (size_t i = 0; i < job->n_ios; i++) {
-        job->ios[i].job = job;
-        job->ios[i].abandoned = false;
-        job->ios[i].result = 0;
-    }
-    job->n_pending = job->n_ios;
     job->waited_ns = wfs_now_ns(); /* when they began */
-    if (w->ring && job->n_ios > 0) {
-        for (size_t i = 0; i < job->n_ios; i++)
-            wfs_ring_read(w->ring, &job->ios[i]);
-        return;
-    }
-    for (size_t i = 0; i < job->n_ios; i++) {
-        wfs_io_pread(&job->ios[i]);
-        finish_io(w, &job->ios[i]);
-    }
-    job->n_pending = 0;
-    make_ready(w, job);
+    begin(w, job, job->ios, job->n_ios);
 }
 
 /* Locked. True when something has been done or chosen to do (then unlocked), false when there is nothing (still locked). */
@@ -337,6 +359,15 @@ static void sleep_until_woken(struct wfs_worker *w)
     pthread_mutex_lock(&p->lock);
 }
 
+/* Finished ones too: we do not know them apart, and a leak is safe. */
+static void give_up(struct wfs_io *ios, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ios[i].result = -ECANCELED;
+        ios[i].abandoned = true;
+    }
+}
+
 /* The pool ends: waits a while for this worker's reads, then gives them up. */
 static void end_reads(struct wfs_worker *w)
 {
@@ -353,10 +384,8 @@ static void end_reads(struct wfs_worker *w)
         next = job->next;
         if (job->worker != w)
             continue;
-        for (size_t i = 0; i < job->n_ios; i++) {
-            job->ios[i].result = -ECANCELED;
-            job->ios[i].abandoned = true; /* finished ones too: we do not know them apart, and a leak is safe */
-        }
+        give_up(job->ios, job->n_ios);
+        give_up(job->checks, job->n_checks);
         leave(p, job);
         enter(p, job, JOB_READY);
         w->n_started--;
@@ -461,10 +490,26 @@ int wfs_pool_new(unsigned n_workers, size_t scratch_bytes, bool use_io_uring, co
     return 0;
 }
 
-void wfs_pool_free(struct wfs_pool *p)
+/* Waits for the workers, each for as long as reads get, and a while more for what it is computing. */
+static bool join_workers(struct wfs_pool *p)
+{
+    struct timespec until;
+    bool all = true;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += JOIN_S;
+    for (unsigned i = 0; i < p->n_workers; i++) {
+        if (!p->workers[i].joined)
+            p->workers[i].joined = pthread_timedjoin_np(p->workers[i].thread, NULL, &until) == 0;
+        all = all && p->workers[i].joined;
+    }
+    return all;
+}
+
+bool wfs_pool_free(struct wfs_pool *p)
 {
     if (!p)
-        return;
+        return true;
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
     for (int i = 0; i < WFS_PRIORITY_COUNT; i++) {
@@ -478,8 +523,8 @@ void wfs_pool_free(struct wfs_pool *p)
     pthread_mutex_unlock(&p->lock);
     for (unsigned i = 0; i < p->n_workers; i++)
         wake(&p->workers[i]);
-    for (unsigned i = 0; i < p->n_workers; i++)
-        pthread_join(p->workers[i].thread, NULL);
+    if (!join_workers(p))
+        return false;
     for (unsigned i = 0; i < p->n_workers; i++) {
         wfs_ring_close(p->workers[i].ring);
         free(p->workers[i].scratch);
@@ -488,6 +533,7 @@ void wfs_pool_free(struct wfs_pool *p)
     pthread_cond_destroy(&p->reported);
     pthread_mutex_destroy(&p->lock);
     free(p);
+    return true;
 }
 
 unsigned wfs_pool_workers(const struct wfs_pool *p)

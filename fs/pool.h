@@ -17,7 +17,13 @@
 struct wfs_job;
 struct wfs_worker;
 
-struct wfs_io { /* one read of the source: all of len bytes or an error */
+enum wfs_io_kind {
+    WFS_IO_READ, /* all of len bytes at offset, or an error */
+    WFS_IO_STAT, /* the basic attributes of fd into buf, a struct statx */
+};
+
+struct wfs_io { /* one request to the source */
+    enum wfs_io_kind kind;
     int fd;
     uint64_t offset;
     void *buf;
@@ -41,6 +47,8 @@ struct wfs_job {
      */
     int (*prepare)(struct wfs_job *job);
     int prepared;
+    struct wfs_io *checks; /* begun when the ios are done, all of them, and done before run; may be set by prepare */
+    size_t n_checks;
     enum wfs_priority priority;
     uint64_t key[2]; /* a name for wfs_pool_promote and wfs_pool_cancel; {0, 0} = none */
     void (*run)(struct wfs_job *job, void *scratch); /* on a worker; owns the job again. scratch: see wfs_pool_new */
@@ -50,6 +58,7 @@ struct wfs_job {
     struct wfs_job *prev, *next;
     struct wfs_worker *worker;
     size_t n_pending;
+    bool checking;
     int state;
 };
 
@@ -72,8 +81,10 @@ int wfs_pool_new(unsigned n_workers, size_t scratch_bytes, bool use_io_uring, co
 /*
  * Ends the workers. Jobs that have not begun are run with cancelled set and every io result -ECANCELED. Reads in flight are waited for,
  * on a hanging source for a second at most: then they are abandoned, and their buffers must be leaked on purpose.
+ * False when a worker hangs within a job (it opens a file of a source that does not answer, or reads it by pread): then the pool, and what
+ * its jobs use, must be left alone until the process ends (or this is called again, and true).
  */
-void wfs_pool_free(struct wfs_pool *p);
+bool wfs_pool_free(struct wfs_pool *p);
 
 /* Queues a job. Never waits. The job belongs to the pool until run is called. */
 void wfs_pool_submit(struct wfs_pool *p, struct wfs_job *job);

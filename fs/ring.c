@@ -2,10 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <liburing.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SQ_ENTRIES = 128, CQ_ENTRIES = 4096 };
@@ -15,6 +17,7 @@ struct wfs_ring {
     int event_fd;        /* written by wfs_ring_wake, read through the ring */
     uint64_t event;      /* what the read of event_fd puts down */
     bool armed;          /* that read is in flight */
+    bool stopped;        /* requests that still come back have been given up by their owners */
     struct wfs_io *done; /* finished, not handed out yet; newest first */
 };
 
@@ -44,7 +47,7 @@ static int open_queue(struct io_uring *ring)
 static int prove(struct io_uring *ring)
 {
     struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
-    bool known = probe && io_uring_opcode_supported(probe, IORING_OP_READ) &&
+    bool known = probe && io_uring_opcode_supported(probe, IORING_OP_READ) && io_uring_opcode_supported(probe, IORING_OP_STATX) &&
                  io_uring_opcode_supported(probe, IORING_OP_ASYNC_CANCEL);
     struct io_uring_cqe *cqe;
     int r;
@@ -117,11 +120,21 @@ static void finish(struct wfs_ring *r, struct wfs_io *io, int result)
     r->done = io;
 }
 
-void wfs_ring_read(struct wfs_ring *r, struct wfs_io *io)
+static void queue_stat(struct wfs_ring *r, struct wfs_io *io)
+{
+    struct io_uring_sqe *sqe = get_sqe(r);
+
+    io_uring_prep_statx(sqe, io->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, io->buf);
+    io_uring_sqe_set_data(sqe, io);
+}
+
+void wfs_ring_begin(struct wfs_ring *r, struct wfs_io *io)
 {
     assert(io->len <= INT32_MAX);
     io->done = 0;
-    if (io->len == 0)
+    if (io->kind == WFS_IO_STAT)
+        queue_stat(r, io);
+    else if (io->len == 0)
         finish(r, io, 0);
     else
         queue_read(r, io, 0);
@@ -135,6 +148,15 @@ static void complete(struct wfs_ring *r, void *data, int res)
         return;
     if (data == TAG_EVENT) {
         r->armed = false;
+        return;
+    }
+    if (r->stopped)
+        return;
+    if (io->kind == WFS_IO_STAT) {
+        if (res == -EINTR || res == -EAGAIN)
+            queue_stat(r, io);
+        else
+            finish(r, io, res);
         return;
     }
     if (res == -EINTR)
@@ -165,6 +187,7 @@ static void take_completions(struct wfs_ring *r)
 
 void wfs_ring_stop(struct wfs_ring *r)
 {
+    r->stopped = true;
     /* The kernel ends requests after the ring is gone, at its leisure, and the read of event_fd writes into r: end it first. */
     wfs_ring_wake(r);
     for (int i = 0; r->armed && i < 100; i++) {
@@ -233,9 +256,14 @@ void wfs_ring_cancel(struct wfs_ring *r)
     io_uring_submit(&r->ring);
 }
 
-void wfs_io_pread(struct wfs_io *io)
+void wfs_io_wait(struct wfs_io *io)
 {
     io->result = 0;
+    if (io->kind == WFS_IO_STAT) {
+        if (statx(io->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, io->buf) < 0)
+            io->result = -errno;
+        return;
+    }
     for (io->done = 0; io->done < io->len;) {
         ssize_t n = pread(io->fd, (char *)io->buf + io->done, io->len - io->done, (off_t)(io->offset + io->done));
 

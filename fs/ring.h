@@ -1,5 +1,5 @@
 /*
- * One worker's io_uring: reads go in, finished reads come out, another thread can wake the wait. Short reads are continued,
+ * One worker's io_uring: requests go in, finished ones come out, another thread can wake the wait. Short reads are continued,
  * EINTR and EAGAIN repeated. All functions but wfs_ring_wake and wfs_ring_close belong to the thread that opened the
  * ring.
  */
@@ -20,7 +20,7 @@ void wfs_ring_stop(struct wfs_ring *r);
  * into their buffers. */
 void wfs_ring_close(struct wfs_ring *r);
 
-void wfs_ring_read(struct wfs_ring *r, struct wfs_io *io);
+void wfs_ring_begin(struct wfs_ring *r, struct wfs_io *io);
 
 enum { WFS_RING_FOREVER = -1 };
 
@@ -35,7 +35,7 @@ void wfs_ring_wake(struct wfs_ring *r); /* any thread */
 /* Asks the kernel to cancel everything in flight; what can be cancelled comes out of wfs_ring_reap with -ECANCELED. */
 void wfs_ring_cancel(struct wfs_ring *r);
 
-/* The same by pread, here and now. */
-void wfs_io_pread(struct wfs_io *io);
+/* The same by pread or statx, here and now. */
+void wfs_io_wait(struct wfs_io *io);
 
 #endif

@@ -9,6 +9,7 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -213,6 +214,16 @@ int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f)
         return -errno;
     now = wfs_identity_of(&st);
     return wfs_identity_equal(&now, &f->identity) ? 0 : -ESTALE;
+}
+
+int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *now)
+{
+    struct wfs_identity id = {
+        makedev(now->stx_dev_major, now->stx_dev_minor), now->stx_ino, now->stx_size,
+        { now->stx_mtime.tv_sec, now->stx_mtime.tv_nsec }, { now->stx_ctime.tv_sec, now->stx_ctime.tv_nsec },
+    };
+
+    return wfs_identity_equal(&id, &f->identity) ? 0 : -ESTALE;
 }
 
 int wfs_source_changed(struct wfs_source *s)

@@ -76,6 +76,9 @@ int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_er
 /* fstat on the open descriptor: 0 when the content is still the one that was listed, -ESTALE, or another negative errno. */
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f);
 
+/* The same when the attributes are at hand: from WFS_IO_STAT, for sources where fstat may wait. */
+int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *now);
+
 /* Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0, -ESTALE, or why
  * it cannot be seen. */
 int wfs_source_changed(struct wfs_source *s);

@@ -51,7 +51,7 @@ static void fixture_init(struct fixture *f, bool ring, unsigned workers, const s
 
 static void fixture_done(struct fixture *f)
 {
-    wfs_pool_free(f->pool);
+    assert_true(wfs_pool_free(f->pool));
     close(f->fd);
     free(f->bytes);
     rig_dir_done(&f->dir);
@@ -245,6 +245,13 @@ static void a_job_that_cannot_be_prepared_is_run_with_that(void **state)
     fixture_done(&f);
 }
 
+static int read_pipe(struct wfs_job *job)
+{
+    char byte;
+
+    return read((int)job->key[1], &byte, 1) == 1 ? 0 : -EIO;
+}
+
 /* One worker, kept busy while the others are queued. */
 static void order(bool ring)
 {
@@ -397,6 +404,35 @@ static void a_hanging_source_blocks_nobody_else(void **state)
     hang(8, 50); /* just as many as a worker starts: it is asleep and has its fill when the good read comes */
 }
 
+/* By pread a hanging source holds its worker: the end does not wait for it for ever. */
+static void the_end_with_a_worker_that_hangs(void **state)
+{
+    struct fixture f;
+    struct task t;
+    uint8_t buf[16];
+    int pipe_fd[2];
+    uint64_t began;
+
+    (void)state;
+    fixture_init(&f, false, 1, NULL);
+    assert_int_equal(pipe(pipe_fd), 0);
+    task_init(&t, WFS_FOREGROUND);
+    add_read(&t, -1, 0, buf, 16);
+    t.job.prepare = read_pipe;
+    t.job.key[1] = (uint64_t)pipe_fd[0];
+    wfs_pool_submit(f.pool, &t.job);
+    usleep(10000);
+    began = rig_ms();
+    assert_false(wfs_pool_free(f.pool));
+    assert_in_range(rig_ms() - began, 1000, 3500);
+    assert_false(t.done);
+    assert_int_equal(write(pipe_fd[1], buf, 1), 1);
+    fixture_done(&f); /* frees again, and well */
+    assert_true(t.done);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+}
+
 /* ---- how many workers ---- */
 
 static void default_heeds_affinity(void **state)
@@ -482,6 +518,7 @@ int main(void)
         cmocka_unit_test(cancelled),
         cmocka_unit_test(the_end_runs_what_is_queued),
         cmocka_unit_test(a_hanging_source_blocks_nobody_else),
+        cmocka_unit_test(the_end_with_a_worker_that_hangs),
         cmocka_unit_test(default_heeds_affinity),
         cmocka_unit_test(default_heeds_the_quota),
     };
