@@ -8,7 +8,8 @@ enum { WFS_EXIT_OK = 0, WFS_EXIT_FAILED = 1, WFS_EXIT_USAGE = 2 };
 
 enum { WFS_MAX_FLAGS = 8, WFS_MAX_POSITIONALS = 3 };
 
-enum wfs_flag_kind { WFS_FLAG_PLAIN, WFS_FLAG_VALUE, WFS_FLAG_OPTIONS /* its value is a list for wfs_options_set_list */ };
+/* WFS_FLAG_OPTIONS: its value is a list for wfs_options_set_list. */
+enum wfs_flag_kind { WFS_FLAG_PLAIN, WFS_FLAG_VALUE, WFS_FLAG_OPTIONS };
 
 struct wfs_flag {
     const char *name;  /* "json" for --json; NULL ends a table */
@@ -18,8 +19,10 @@ struct wfs_flag {
 };
 
 struct wfs_arguments {
-    const char *positional[WFS_MAX_POSITIONALS]; /* all that the command names are there, but optional ones may be NULL */
-    const char *flag[WFS_MAX_FLAGS];             /* by index in the command's table: NULL not given, else its value or "" */
+    /* all that the command names are there, but optional ones may be NULL */
+    const char *positional[WFS_MAX_POSITIONALS];
+    /* by index in the command's table: NULL not given, else its value or "" */
+    const char *flag[WFS_MAX_FLAGS];
     struct wfs_options options;
 };
 

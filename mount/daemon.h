@@ -7,14 +7,16 @@ struct wfs_daemon {
 };
 
 /*
- * Forks. In the child: returns 0 in a session of its own; standard error stays the starter's until wfs_daemon_serving. In
- * the parent: does not return: it exits with what the child reports. A negative errno when it cannot fork.
+ * Forks. In the child: returns 0 in a session of its own; standard error stays the starter's until
+ * wfs_daemon_serving. In the parent: does not return: it exits with what the child reports. A negative errno when it
+ * cannot fork.
  */
 int wfs_daemon_start(struct wfs_daemon *d);
 
 /*
- * The mount serves: the parent exits with 0, the working folder becomes /, standard input, output and error /dev/null.
- * Returns 0, or -EPIPE when the starter is gone (it was interrupted): then the mount should end. Does nothing in the foreground.
+ * The mount serves: the parent exits with 0, the working folder becomes /, standard input, output and error
+ * /dev/null. Returns 0, or -EPIPE when the starter is gone (it was interrupted): then the mount should end. Does
+ * nothing in the foreground.
  */
 int wfs_daemon_serving(struct wfs_daemon *d);
 

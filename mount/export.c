@@ -11,7 +11,8 @@
 enum { OUTPUT, FORCE };
 
 static const struct wfs_flag flags[] = {
-    [OUTPUT] = { "output", 'o', WFS_FLAG_VALUE, "FILE\twhere to; - is standard output (VIEW's name in the current folder)" },
+    [OUTPUT] = { "output", 'o', WFS_FLAG_VALUE, "FILE\twhere to; - is standard output (VIEW's name in the current "
+                                                "folder)" },
     [FORCE] = { "force", 0, WFS_FLAG_PLAIN, "overwrite FILE" },
     { 0 },
 };
@@ -44,7 +45,8 @@ static int copy(struct wfs_opened *o, struct wfs_object *object, uint64_t size, 
 }
 
 /* status.json: made now, in one piece. */
-static int copy_status(struct wfs_opened *o, const struct wfs_node *node, struct wfs_outfile *out, struct wfs_error *err)
+static int copy_status(struct wfs_opened *o, const struct wfs_node *node, struct wfs_outfile *out,
+                       struct wfs_error *err)
 {
     WFS_CLEANUP(wfs_free) uint8_t *text = NULL;
     struct iovec iov;

@@ -26,7 +26,8 @@ struct helper {
 };
 
 /* The letters of one argument; value letters take the rest of it or the next one (*at moves on). */
-static int take_letters(struct helper *h, struct wfs_mount_request *ret, int argc, char **argv, int *at, struct wfs_error *err)
+static int take_letters(struct helper *h, struct wfs_mount_request *ret, int argc, char **argv, int *at,
+                        struct wfs_error *err)
 {
     for (const char *c = argv[*at] + 1; *c; c++) {
         const char *value;
@@ -61,7 +62,8 @@ static int take_letters(struct helper *h, struct wfs_mount_request *ret, int arg
 int wfs_fstab_parse(int argc, char **argv, struct wfs_options *options, struct wfs_mount_request *ret,
                     struct wfs_error *err)
 {
-    struct wfs_mount_request request = { .program = last_part(argv[0]), .options = options, .failed_code = WFS_FSTAB_FAILED };
+    struct wfs_mount_request request = { .program = last_part(argv[0]), .options = options,
+                                         .failed_code = WFS_FSTAB_FAILED };
     struct helper h = { 0 };
     int r = 0;
 
@@ -93,7 +95,8 @@ int wfs_fstab_main(int argc, char **argv)
 
     wfs_options_init(&options);
     if (wfs_fstab_parse(argc, argv, &options, &request, &err) < 0) {
-        fprintf(stderr, "%s: %s\nUsage: %s SOURCE MOUNTPOINT [-sfnvrw] [-t TYPE] [-o OPTION,…]\nOptions: `weightfs mount --help`.\n",
+        fprintf(stderr, "%s: %s\nUsage: %s SOURCE MOUNTPOINT [-sfnvrw] [-t TYPE] [-o OPTION,…]\nOptions: `weightfs "
+                        "mount --help`.\n",
                 last_part(argv[0]), err.msg, last_part(argv[0]));
         code = err.code == ENOMEM ? WFS_FSTAB_SYSTEM : WFS_FSTAB_USAGE;
     } else {

@@ -13,8 +13,8 @@ enum { WFS_FSTAB_USAGE = 1, WFS_FSTAB_SYSTEM = 2, WFS_FSTAB_FAILED = 32 };
 bool wfs_fstab_is_helper(const char *program);
 
 /*
- * Parses "SOURCE MOUNTPOINT [-sfnvrw] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]", in any order. 0, or -EINVAL with a message
- * that names what is wrong. options (initialised by the caller) is what ret->options points to.
+ * Parses "SOURCE MOUNTPOINT [-sfnvrw] [-N NAMESPACE] [-t TYPE] [-o OPTIONS]", in any order. 0, or -EINVAL with a
+ * message that names what is wrong. options (initialised by the caller) is what ret->options points to.
  */
 int wfs_fstab_parse(int argc, char **argv, struct wfs_options *options, struct wfs_mount_request *ret,
                     struct wfs_error *err);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Offsets in a listing: 1 stands behind ".", 2 behind "..", i + 3 behind child i. A handle's generation is fixed, so they
- * are stable.
+ * Offsets in a listing: 1 stands behind ".", 2 behind "..", i + 3 behind child i. A handle's generation is fixed, so
+ * they are stable.
  */
 enum { DOTS = 2 };
 
@@ -111,7 +111,8 @@ static void list_page(void *ctx)
     wfs_request_end(r);
 }
 
-static void start_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+static void start_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi,
+                          bool plus)
 {
     struct wfs_request *r;
 

@@ -1,7 +1,7 @@
 /*
- * Looking at the source before an answer, with patience: a lookup or a listing goes on with what is known when the look
- * takes longer than PATIENCE_MS (the source hangs), and until it comes back no other one waits. Opening a file does wait,
- * unanswered: what is opened is what the source holds.
+ * Looking at the source before an answer, with patience: a lookup or a listing goes on with what is known when the
+ * look takes longer than PATIENCE_MS (the source hangs), and until it comes back no other one waits. Opening a file
+ * does wait, unanswered: what is opened is what the source holds.
  */
 #include "fuse_skin.h"
 

@@ -215,8 +215,10 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 #ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
     want(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
 #endif
-    /* Splicing gains nothing for computed bytes. A node's bytes never change, so they need no check by time and size. */
-    conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_AUTO_INVAL_DATA);
+    /* Splicing gains nothing for computed bytes. */
+    conn->want &= ~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+    /* A node's bytes never change: no check by time and size. */
+    conn->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -329,7 +331,8 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     fuse_reply_err(req, EROFS);
 }
 
-static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset, struct fuse_file_info *fi)
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+                     struct fuse_file_info *fi)
 {
     (void)ino, (void)buf, (void)size, (void)offset, (void)fi;
     fuse_reply_err(req, EROFS);

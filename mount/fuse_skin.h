@@ -1,6 +1,6 @@
 /*
- * What the FUSE callbacks share. Every callback is a few lines: it starts a request, hands what may wait to the filesystem,
- * and a continuation replies from whichever thread the answer comes on. No FUSE thread ever waits.
+ * What the FUSE callbacks share. Every callback is a few lines: it starts a request, hands what may wait to the
+ * filesystem, and a continuation replies from whichever thread the answer comes on. No FUSE thread ever waits.
  */
 #ifndef WFS_MOUNT_FUSE_SKIN_H
 #define WFS_MOUNT_FUSE_SKIN_H

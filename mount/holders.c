@@ -99,7 +99,9 @@ static bool holds_mapping(const char *pid, const char *mountpoint, char *what, s
 
 static bool holds(const char *pid, const char *mountpoint, char *what, size_t size)
 {
-    static const char *const links[][2] = { { "cwd", "current folder" }, { "root", "root folder" }, { "exe", "program" } };
+    static const char *const links[][2] = {
+        { "cwd", "current folder" }, { "root", "root folder" }, { "exe", "program" },
+    };
     char link[64], below[200];
 
     if (holds_file(pid, mountpoint, what, size) || holds_mapping(pid, mountpoint, what, size))

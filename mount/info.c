@@ -33,7 +33,8 @@ static void print_types(const struct wfs_model *m)
         char human[32];
 
         if (counts[i])
-            printf("  %-8s %6zu tensors  %s\n", wfs_dtypes[i].name, counts[i], wfs_human_bytes(bytes[i], human, sizeof human));
+            printf("  %-8s %6zu tensors  %s\n", wfs_dtypes[i].name, counts[i],
+                   wfs_human_bytes(bytes[i], human, sizeof human));
     }
 }
 
@@ -81,7 +82,8 @@ static int inform(struct wfs_opened *o, bool summary, struct wfs_error *err)
         puts("weights:      none");
         return 0;
     }
-    printf("parameters:   %" PRIu64 " (%s)\n", info.n_parameters, wfs_human_count(info.n_parameters, human, sizeof human));
+    printf("parameters:   %" PRIu64 " (%s)\n", info.n_parameters,
+           wfs_human_count(info.n_parameters, human, sizeof human));
     if (info.model->problem)
         printf("problem:      %s\n", info.model->problem);
     if (info.model->note)

@@ -135,7 +135,8 @@ static void gather_header(const struct wfs_layout *l, struct wfs_buf *out)
     }
 }
 
-static void say_tensor(const char *name, const struct wfs_tensor *source, uint64_t at, uint64_t n_bytes, char *out, size_t size)
+static void say_tensor(const char *name, const struct wfs_tensor *source, uint64_t at, uint64_t n_bytes, char *out,
+                       size_t size)
 {
     char shown[600] = "";
 
@@ -168,7 +169,8 @@ void wfs_locate(const struct wfs_object *object, const struct wfs_model *model, 
         if (in_gguf)
             say_tensor(name, source, offset - begin, s->end - begin, out, size);
         else if (source)
-            say_tensor(NULL, source, s->extent.offset + (offset - s->begin) - source->offset, source->n_bytes, out, size);
+            say_tensor(NULL, source, s->extent.offset + (offset - s->begin) - source->offset, source->n_bytes, out,
+                       size);
         else
             snprintf(out, size, "no tensor: a header, or another kind of file");
         return;

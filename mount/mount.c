@@ -53,7 +53,8 @@ int wfs_mount_run(const struct wfs_mount_request *request)
 enum { OPTIONS, FOREGROUND, DEBUG };
 
 static const struct wfs_flag flags[] = {
-    [OPTIONS] = { "options", 'o', WFS_FLAG_OPTIONS, "LIST\toptions as key=value,key=value (those below, and mount(8)'s)" },
+    [OPTIONS] = { "options", 'o', WFS_FLAG_OPTIONS, "LIST\toptions as key=value,key=value (those below, and "
+                                                    "mount(8)'s)" },
     [FOREGROUND] = { "foreground", 'f', WFS_FLAG_PLAIN, "stay in the foreground; messages go to standard error" },
     [DEBUG] = { "debug", 'd', WFS_FLAG_PLAIN, "the same, and print every request of the kernel" },
     { 0 },

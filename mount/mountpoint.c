@@ -158,7 +158,9 @@ bool wfs_fusermount_find(char *out, unsigned long size)
         return false;
     rest = folders;
     while ((folder = strsep(&rest, ":"))) {
-        if (folder[0] == '/' && (unsigned long)snprintf(out, size, "%s/fusermount3", folder) < size && access(out, X_OK) == 0)
+        if (folder[0] != '/' || (unsigned long)snprintf(out, size, "%s/fusermount3", folder) >= size)
+            continue;
+        if (access(out, X_OK) == 0)
             return true;
     }
     return false;
@@ -171,7 +173,8 @@ static int run_fusermount(const char *path, bool lazy, struct wfs_error *err)
     pid_t pid;
 
     if (!wfs_fusermount_find(program, sizeof program))
-        return wfs_error_set(err, EPERM, "unmounting without being root needs fusermount3, which is not in PATH (package fuse3)");
+        return wfs_error_set(err, EPERM, "unmounting without being root needs fusermount3, which is not in PATH "
+                                         "(package fuse3)");
     pid = fork();
     if (pid < 0)
         return wfs_error_set(err, errno, "fork: %s", strerror(errno));

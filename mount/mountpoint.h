@@ -1,6 +1,6 @@
 /*
- * Mounts by their path, found in /proc/self/mountinfo: nothing here asks the mounted filesystem, so it works on one that
- * is dead or hangs.
+ * Mounts by their path, found in /proc/self/mountinfo: nothing here asks the mounted filesystem, so it works on one
+ * that is dead or hangs.
  */
 #ifndef WFS_MOUNT_MOUNTPOINT_H
 #define WFS_MOUNT_MOUNTPOINT_H

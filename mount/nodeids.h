@@ -1,7 +1,7 @@
 /*
- * The kernel's node ids. A file's id stands for one node of one generation, and holds a reference to that generation; a
- * folder's id stands for its path, and so for the current generation's folder of that path. An id is never used again for
- * something else. The kernel's lookups are counted: with the last one forgotten an id is gone. Thread-safe.
+ * The kernel's node ids. A file's id stands for one node of one generation, and holds a reference to that generation;
+ * a folder's id stands for its path, and so for the current generation's folder of that path. An id is never used
+ * again for something else. The kernel's lookups are counted: with the last one forgotten an id is gone. Thread-safe.
  */
 #ifndef WFS_MOUNT_NODEIDS_H
 #define WFS_MOUNT_NODEIDS_H

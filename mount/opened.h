@@ -1,4 +1,7 @@
-/* A source that a command works on: the filesystem without a mount, one generation of it, and what went wrong with its data. */
+/*
+ * A source that a command works on: the filesystem without a mount, one generation of it, and what went wrong with
+ * its data.
+ */
 #ifndef WFS_MOUNT_OPENED_H
 #define WFS_MOUNT_OPENED_H
 
@@ -17,8 +20,8 @@ int wfs_opened_open(struct wfs_opened *o, const char *source, const struct wfs_o
 void wfs_opened_close(struct wfs_opened *o);
 
 /*
- * The file that view names (as a path in the mount), settled. *ret_object is NULL for status.json. 0, or a negative errno
- * with a message that says why it is withheld, or where the names are listed.
+ * The file that view names (as a path in the mount), settled. *ret_object is NULL for status.json. 0, or a negative
+ * errno with a message that says why it is withheld, or where the names are listed.
  */
 int wfs_opened_find(struct wfs_opened *o, const char *view, const struct wfs_node **ret_node,
                     struct wfs_object **ret_object, struct wfs_error *err);

@@ -29,8 +29,10 @@ static const struct row rows[] = {
     { "model_name", TEXT, FIELD(fs.model_name), "NAME", "the converter's --model-name" },
     { "pretokenizer", TEXT, FIELD(fs.pretokenizer), "NAME", "forces tokenizer.ggml.pre where it is not known" },
     { "cache_size", SIZE, FIELD(fs.cache_size), "SIZE", "memory for converted data (512M when not given; K, M, G, T)" },
-    { "workers", WORKERS, FIELD(fs.workers), "N", "threads that convert (all CPUs this process may use when not given)" },
-    { "io_uring", NEGATED, FIELD(fs.no_io_uring), "yes|no", "whether the source is read by io_uring (yes where possible)" },
+    { "workers", WORKERS, FIELD(fs.workers), "N",
+      "threads that convert (all CPUs this process may use when not given)" },
+    { "io_uring", NEGATED, FIELD(fs.no_io_uring), "yes|no",
+      "whether the source is read by io_uring (yes where possible)" },
     { "no_io_uring", FLAG, FIELD(fs.no_io_uring), NULL, "the same as io_uring=no" },
     { "uid", USER, FIELD(uid), "USER", "owner of the files, a number or a name (who mounts)" },
     { "gid", GROUP, FIELD(gid), "GROUP", "group of the files, a number or a name (that of who mounts)" },
@@ -43,10 +45,10 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 
 /* What mount(8) and fstab may say about any filesystem; a read-only one need do nothing about it but for noexec. */
 static const char *const generic[] = {
-    "ro", "rw", "suid", "nosuid", "dev", "nodev", "exec", "noexec", "auto", "noauto", "nofail", "_netdev", "user", "nouser",
-    "users", "nousers", "owner", "noowner", "group", "nogroup", "defaults", "atime", "noatime", "relatime", "norelatime",
-    "strictatime", "nostrictatime", "diratime", "nodiratime", "lazytime", "nolazytime", "sync", "async", "dirsync",
-    "silent", "loud", "comment", "nosymfollow", "symfollow",
+    "ro", "rw", "suid", "nosuid", "dev", "nodev", "exec", "noexec", "auto", "noauto", "nofail", "_netdev", "user",
+    "nouser", "users", "nousers", "owner", "noowner", "group", "nogroup", "defaults", "atime", "noatime",
+    "relatime", "norelatime", "strictatime", "nostrictatime", "diratime", "nodiratime", "lazytime", "nolazytime",
+    "sync", "async", "dirsync", "silent", "loud", "comment", "nosymfollow", "symfollow",
 };
 
 void wfs_options_init(struct wfs_options *o)

@@ -1,6 +1,6 @@
 /*
- * All options of weightfs, in one table: `-o key=value` of the mount is `--key=value` of every command that opens a source.
- * Also the generic options of mount(8), which the mount accepts because /etc/fstab lines carry them.
+ * All options of weightfs, in one table: `-o key=value` of the mount is `--key=value` of every command that opens a
+ * source. Also the generic options of mount(8), which the mount accepts because /etc/fstab lines carry them.
  */
 #ifndef WFS_MOUNT_OPTIONS_H
 #define WFS_MOUNT_OPTIONS_H
@@ -25,8 +25,8 @@ void wfs_options_init(struct wfs_options *o);
 void wfs_options_done(struct wfs_options *o);
 
 /*
- * Sets one option. value is NULL when there was no "=". 0; -ENOENT when weightfs has no such option; -EINVAL when the value
- * is malformed; -ENOMEM. The message names the option, the value and what is allowed.
+ * Sets one option. value is NULL when there was no "=". 0; -ENOENT when weightfs has no such option; -EINVAL when the
+ * value is malformed; -ENOMEM. The message names the option, the value and what is allowed.
  */
 int wfs_options_set(struct wfs_options *o, const char *key, const char *value, struct wfs_error *err);
 
@@ -35,7 +35,10 @@ enum wfs_list_flags {
     WFS_LIST_SLOPPY = 2,  /* mount(8)'s -s: unknown options are passed over (a malformed known one is still an error) */
 };
 
-/* Sets each option of "key=value,key,…". A backslash takes the next character as it is, so "\," is a comma in a value. */
+/*
+ * Sets each option of "key=value,key,…". A backslash takes the next character as it is, so "\," is a comma in a
+ * value.
+ */
 int wfs_options_set_list(struct wfs_options *o, const char *list, unsigned flags, struct wfs_error *err);
 
 /* One line per option, each behind prefix ("--" or ""). */

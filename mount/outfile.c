@@ -91,7 +91,8 @@ static int no_space(const struct wfs_outfile *o, struct wfs_error *err)
                          wfs_human_bytes(o->size, needed, sizeof needed), wfs_human_bytes(bytes, have, sizeof have));
 }
 
-static int open_in_place(struct wfs_outfile *o, const char *path, const struct wfs_source *source, struct wfs_error *err)
+static int open_in_place(struct wfs_outfile *o, const char *path, const struct wfs_source *source,
+                         struct wfs_error *err)
 {
     bool standard = strcmp(path, "-") == 0;
     struct stat st;
@@ -168,7 +169,8 @@ int wfs_outfile_open(struct wfs_outfile *o, const char *path, bool force, uint64
     if (r < 0)
         return r;
     if (is_inside_source(o->dir_fd, source_path))
-        return wfs_error_set(err, EPERM, "%s would be inside the source, which is never written to; name a file elsewhere with -o",
+        return wfs_error_set(err, EPERM, "%s would be inside the source, which is never written to; name a file "
+                                         "elsewhere with -o",
                              path);
     if (!force && fstatat(o->dir_fd, o->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return wfs_error_set(err, EEXIST, "%s exists already; --force overwrites it", path);

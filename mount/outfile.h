@@ -23,8 +23,9 @@ struct wfs_outfile {
 #define WFS_OUTFILE_INIT { -1, -1, NULL, NULL, NULL, 0, false }
 
 /*
- * Opens path ("-": standard output) for size bytes. Refused: what exists already, unless force; a file of the source, or a
- * place inside the source's folder (source_path), always; a disk that has no room. source may be NULL. path is kept.
+ * Opens path ("-": standard output) for size bytes. Refused: what exists already, unless force; a file of the source,
+ * or a place inside the source's folder (source_path), always; a disk that has no room. source may be NULL. path is
+ * kept.
  */
 int wfs_outfile_open(struct wfs_outfile *o, const char *path, bool force, uint64_t size, const char *source_path,
                      const struct wfs_source *source, struct wfs_error *err);

@@ -24,7 +24,8 @@ static int check_device(struct wfs_error *err)
     case ENOENT:
     case ENODEV:
     case ENXIO:
-        return wfs_error_set(err, ENODEV, "there is no /dev/fuse: load the kernel module (modprobe fuse); in a container, start it with "
+        return wfs_error_set(err, ENODEV, "there is no /dev/fuse: load the kernel module (modprobe fuse); in a "
+                                          "container, start it with "
                              "--device /dev/fuse --cap-add SYS_ADMIN");
     case EACCES:
     case EPERM:
@@ -57,7 +58,8 @@ static int check_user(const struct wfs_options *options, struct wfs_error *err)
     if (geteuid() == 0)
         return 0;
     if (!wfs_fusermount_find(path, sizeof path))
-        return wfs_error_set(err, EPERM, "mounting without being root needs fusermount3, which is not in PATH: install the package fuse3");
+        return wfs_error_set(err, EPERM, "mounting without being root needs fusermount3, which is not in PATH: "
+                                         "install the package fuse3");
     if (!options->allow_other)
         return 0;
     fd = open("/etc/fuse.conf", O_RDONLY | O_CLOEXEC);
@@ -68,7 +70,8 @@ static int check_user(const struct wfs_options *options, struct wfs_error *err)
     }
     if (wfs_preflight_allows_other(conf))
         return 0;
-    return wfs_error_set(err, EPERM, "option allow_other is for root, or needs the line user_allow_other in /etc/fuse.conf");
+    return wfs_error_set(err, EPERM, "option allow_other is for root, or needs the line user_allow_other in "
+                                     "/etc/fuse.conf");
 }
 
 static int check_source(const char *source, struct wfs_error *err)
@@ -97,13 +100,15 @@ static int check_mounted(const char *path, struct wfs_error *err)
     dead = wfs_mountpoint_is_dead(path);
     if (!wfs_mount_is_weightfs(&mounted)) {
         if (dead)
-            r = wfs_error_set(err, ENOTCONN, "mountpoint %s: a %s mount there is dead; unmount it first", path, mounted.type);
+            r = wfs_error_set(err, ENOTCONN, "mountpoint %s: a %s mount there is dead; unmount it first", path,
+                              mounted.type);
     } else if (dead) {
         r = wfs_mountpoint_detach(path, true, err);
         if (r < 0)
             r = wfs_error_wrap(err, "a dead weightfs mount is in the way; try `weightfs umount %s`", path);
     } else {
-        r = wfs_error_set(err, EBUSY, "mountpoint %s already shows %s: `weightfs umount %s` first", path, mounted.source, path);
+        r = wfs_error_set(err, EBUSY, "mountpoint %s already shows %s: `weightfs umount %s` first", path,
+                          mounted.source, path);
     }
     wfs_mount_info_done(&mounted);
     return r;

@@ -5,8 +5,9 @@
 #include "options.h"
 
 /*
- * Checks /dev/fuse, the right to mount, user_allow_other, the source and the mountpoint; takes a dead weightfs mount away
- * from the mountpoint. *ret_mountpoint is its absolute path (the caller frees). 0 or a negative errno with a message.
+ * Checks /dev/fuse, the right to mount, user_allow_other, the source and the mountpoint; takes a dead weightfs mount
+ * away from the mountpoint. *ret_mountpoint is its absolute path (the caller frees). 0 or a negative errno with a
+ * message.
  */
 int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
                   struct wfs_error *err);

@@ -30,7 +30,8 @@ void wfs_progress_format(const struct wfs_progress *p, uint64_t done, double sec
     unsigned used, bar, filled;
 
     snprintf(numbers, sizeof numbers, " %3u%%  %s of %s  %s/s  %s left", percent,
-             wfs_human_bytes(done, done_text, sizeof done_text), wfs_human_bytes(p->total, total_text, sizeof total_text),
+             wfs_human_bytes(done, done_text, sizeof done_text),
+             wfs_human_bytes(p->total, total_text, sizeof total_text),
              wfs_human_bytes((uint64_t)rate, rate_text, sizeof rate_text),
              rate > 0 ? wfs_human_seconds((double)(p->total - done) / rate, left_text, sizeof left_text) : "?");
     used = (unsigned)strlen(p->label) + (unsigned)strlen(numbers) + 3;
@@ -41,8 +42,8 @@ void wfs_progress_format(const struct wfs_progress *p, uint64_t done, double sec
         return;
     }
     filled = bar * percent / 100;
-    snprintf(out, size, "%s [%.*s%*s]%s", p->label, (int)filled, "##############################", (int)(bar - filled), "",
-             numbers);
+    snprintf(out, size, "%s [%.*s%*s]%s", p->label, (int)filled, "##############################",
+             (int)(bar - filled), "", numbers);
 }
 
 void wfs_progress_update(struct wfs_progress *p, uint64_t done)

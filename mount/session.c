@@ -22,7 +22,8 @@
 
 enum {
     LOOP_THREADS = 8,         /* none of them ever waits; they copy answers to the kernel */
-    END_BY_SIGNAL_MS = 1500,  /* then the process ends whatever still hangs, and the kernel with it every blocked reader */
+    /* then the process ends whatever still hangs, and the kernel with it every blocked reader */
+    END_BY_SIGNAL_MS = 1500,
     END_BY_UNMOUNT_MS = 10000,
     SPARE_FILES = 64, /* descriptors beside the source's files */
 };
@@ -85,7 +86,9 @@ static void detach_dead(const struct session *s)
         detach_own(s);
 }
 
-/* Cuts every open request, so that blocked readers get an error at once. A user who is not root needs fusectl for it. */
+/*
+ * Cuts every open request, so that blocked readers get an error at once. A user who is not root needs fusectl for it.
+ */
 static void end_mount(const struct session *s)
 {
     char path[64];
@@ -103,8 +106,8 @@ static void end_mount(const struct session *s)
 }
 
 /*
- * Closes every descriptor of /dev/fuse, and so ends every open request: the last resort, also of a user who is not root. A
- * thread that hangs in a call on the source may keep the process for long, and all descriptors with it.
+ * Closes every descriptor of /dev/fuse, and so ends every open request: the last resort, also of a user who is not
+ * root. A thread that hangs in a call on the source may keep the process for long, and all descriptors with it.
  */
 static void cut_connection(void)
 {
@@ -129,7 +132,9 @@ static void signal_event(int fd)
         ;
 }
 
-/* The kernel reads ahead 128 KiB unless its backing device says more; needs root and sysfs, and is worth having only. */
+/*
+ * The kernel reads ahead 128 KiB unless its backing device says more; needs root and sysfs, and is worth having only.
+ */
 static void raise_readahead(const struct session *s)
 {
     char path[64], text[16];
@@ -204,7 +209,8 @@ static int open_source(struct session *s, struct wfs_error *err)
     g = wfs_fs_generation(s->fs);
     r = wfs_generation_model_info(g, &info);
     if (r == 0 && info.model && info.model->n_files + SPARE_FILES > limit)
-        r = wfs_error_set(err, EMFILE, "the source has %zu files of weights and the limit of open files is %lu; raise it to %zu "
+        r = wfs_error_set(err, EMFILE, "the source has %zu files of weights and the limit of open files is %lu; "
+                                       "raise it to %zu "
                           "(ulimit -n, LimitNOFILE=)", info.model->n_files, limit, info.model->n_files + SPARE_FILES);
     else
         r = 0;
@@ -220,12 +226,14 @@ static int make_fuse_session(struct session *s, struct wfs_error *err)
     char fixed[128], *list = NULL;
     int r = -1;
 
-    snprintf(fixed, sizeof fixed, "ro,nosuid,nodev,default_permissions,subtype=weightfs,max_read=%d%s%s%s", WFS_MAX_READ,
-             options->allow_other ? ",allow_other" : "", options->no_exec ? ",noexec" : "", s->request->debug ? ",debug" : "");
+    snprintf(fixed, sizeof fixed, "ro,nosuid,nodev,default_permissions,subtype=weightfs,max_read=%d%s%s%s",
+             WFS_MAX_READ, options->allow_other ? ",allow_other" : "", options->no_exec ? ",noexec" : "",
+             s->request->debug ? ",debug" : "");
     if (asprintf(&source, "fsname=%s", wfs_fs_source_path(s->fs)) < 0)
         return wfs_error_set(err, ENOMEM, "out of memory");
     if (fuse_opt_add_opt(&list, fixed) == 0 && fuse_opt_add_opt_escaped(&list, source) == 0 &&
-        fuse_opt_add_arg(&args, "weightfs") == 0 && fuse_opt_add_arg(&args, "-o") == 0 && fuse_opt_add_arg(&args, list) == 0) {
+        fuse_opt_add_arg(&args, "weightfs") == 0 && fuse_opt_add_arg(&args, "-o") == 0 &&
+        fuse_opt_add_arg(&args, list) == 0) {
         s->se = fuse_session_new(&args, &wfs_fuse_ops, sizeof wfs_fuse_ops, s->skin);
         r = s->se ? 0 : -1;
     }

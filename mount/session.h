@@ -1,6 +1,6 @@
 /*
- * One mount from its start to its end: opens the source, mounts, serves until it is unmounted or told to end, and lets go of
- * everything in bounded time.
+ * One mount from its start to its end: opens the source, mounts, serves until it is unmounted or told to end, and
+ * lets go of everything in bounded time.
  */
 #ifndef WFS_MOUNT_SESSION_H
 #define WFS_MOUNT_SESSION_H

@@ -27,9 +27,11 @@ static int read_status(const char *mountpoint, struct wfs_buf *out, struct wfs_e
         return wfs_error_set(err, ENOMEM, "out of memory");
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOTCONN)
-        return wfs_error_set(err, ENOTCONN, "the mount at %s is dead; `weightfs umount %s` takes it away", mountpoint, mountpoint);
+        return wfs_error_set(err, ENOTCONN, "the mount at %s is dead; `weightfs umount %s` takes it away", mountpoint,
+                             mountpoint);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return wfs_error_set(err, ENOENT, "%s is not a weightfs mount: there is no .weightfs/status.json in it", mountpoint);
+        return wfs_error_set(err, ENOENT, "%s is not a weightfs mount: there is no .weightfs/status.json in it",
+                             mountpoint);
     if (fd < 0)
         return wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
     for (;;) {

@@ -98,7 +98,8 @@ void wfs_stream_free(struct wfs_stream *s)
     free(s);
 }
 
-int wfs_stream_next(struct wfs_stream *s, const struct iovec **ret_iov, int *ret_n, uint64_t *ret_offset, size_t *ret_len)
+int wfs_stream_next(struct wfs_stream *s, const struct iovec **ret_iov, int *ret_n, uint64_t *ret_offset,
+                    size_t *ret_len)
 {
     struct slot *slot = &s->slots[s->first];
 

@@ -24,7 +24,8 @@ static int busy(const char *path, struct wfs_error *err)
 
     if (wfs_holders_describe(path, who, sizeof who) == 0)
         snprintf(who, sizeof who, "somebody who cannot be seen from here (as root more can)");
-    return wfs_error_set(err, EBUSY, "%s is busy: in use by %s. End that first, or `weightfs umount -l %s` to take it away now and "
+    return wfs_error_set(err, EBUSY, "%s is busy: in use by %s. End that first, or `weightfs umount -l %s` to take "
+                                     "it away now and "
                          "end it when they are done", path, who, path);
 }
 
@@ -53,7 +54,8 @@ static int unmount(const char *mountpoint, bool lazy, struct wfs_error *err)
     if (r == 0)
         return wfs_error_set(err, EINVAL, "nothing is mounted on %s", path);
     if (!wfs_mount_is_weightfs(&mounted))
-        return wfs_error_set(err, EINVAL, "what is mounted on %s is not weightfs but %s (of %s)", path, mounted.type, mounted.source);
+        return wfs_error_set(err, EINVAL, "what is mounted on %s is not weightfs but %s (of %s)", path, mounted.type,
+                             mounted.source);
     daemon = wfs_holders_find_daemon(mounted.minor);
     r = wfs_mountpoint_detach(path, lazy, err);
     if (r == -EBUSY)

@@ -52,7 +52,8 @@ static size_t mismatch(const uint8_t *a, const uint8_t *b, size_t len)
 }
 
 /* One piece of the view (as iovecs) against the file's bytes. */
-static void compare_piece(struct comparison *c, const struct iovec *iov, int n, uint64_t offset, const uint8_t *file, size_t len)
+static void compare_piece(struct comparison *c, const struct iovec *iov, int n, uint64_t offset, const uint8_t *file,
+                          size_t len)
 {
     size_t at = 0;
 
@@ -110,8 +111,8 @@ static bool report(struct comparison *c)
         return true;
     }
     if (c->view_size != c->file_size)
-        printf("the sizes differ: %s has %" PRIu64 " bytes, %s has %" PRIu64 "\n", wfs_node_path(c->node), c->view_size, c->path,
-               c->file_size);
+        printf("the sizes differ: %s has %" PRIu64 " bytes, %s has %" PRIu64 "\n", wfs_node_path(c->node),
+               c->view_size, c->path, c->file_size);
     if (c->difference == UINT64_MAX) {
         printf("%s is equal as far as the shorter one goes\n", c->path);
         return false;
@@ -132,7 +133,8 @@ static int verify(const struct wfs_arguments *args, struct wfs_opened *opened, b
     if (r < 0)
         return r;
     if (!c.object)
-        return wfs_error_set(err, EINVAL, "%s is made anew for each reader; there is nothing to compare", wfs_node_path(c.node));
+        return wfs_error_set(err, EINVAL, "%s is made anew for each reader; there is nothing to compare",
+                             wfs_node_path(c.node));
     if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
         return wfs_error_set(err, fd < 0 ? errno : EISDIR, "%s: %s", c.path, strerror(fd < 0 ? errno : EISDIR));
     wfs_node_stat(c.node, &view);

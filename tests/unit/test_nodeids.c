@@ -135,7 +135,8 @@ static void lookups_are_counted_exactly(void **state)
 
 static void a_new_generation_has_new_files_and_the_same_folders(void **state)
 {
-    struct wfs_generation *old = make_generation("tensors"), *new = make_generation("tensors"), *bare = make_generation("other");
+    struct wfs_generation *old = make_generation("tensors"), *new = make_generation("tensors"),
+        *bare = make_generation("other");
     struct wfs_fs fs = { old };
     uint64_t file, folder, new_file, new_folder;
     struct wfs_nodeids *t;

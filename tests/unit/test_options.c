@@ -1,4 +1,7 @@
-/* Options, their lists, command lines and mount(8)'s helper. What is allowed is what the manual pages of mount(8) and the house say. */
+/*
+ * Options, their lists, command lines and mount(8)'s helper. What is allowed is what the manual pages of mount(8) and
+ * the house say.
+ */
 #include "check.h"
 
 #include "arguments.h"
@@ -39,10 +42,12 @@ static void sizes_have_suffixes(void **state)
 static void malformed_values_are_named(void **state)
 {
     static const char *const bad[][3] = { /* option, value, what the message allows */
-        { "cache_size", "12Q", "512M" }, { "cache_size", "", "512M" }, { "cache_size", "-1M", "512M" }, { "cache_size", "1", "1M" },
-        { "cache_size", "99999999999999999999", "512M" }, { "cache_size", "16777216T", "512M" }, { "cache_size", "5 M", "512M" },
+        { "cache_size", "12Q", "512M" }, { "cache_size", "", "512M" }, { "cache_size", "-1M", "512M" },
+        { "cache_size", "1", "1M" }, { "cache_size", "99999999999999999999", "512M" },
+        { "cache_size", "16777216T", "512M" }, { "cache_size", "5 M", "512M" },
         { "workers", "0", "1 to 1024" }, { "workers", "x", "1 to 1024" }, { "workers", "1025", "1 to 1024" },
-        { "workers", "2 ", "1 to 1024" }, { "umask", "999", "octal" }, { "umask", "1000", "octal" }, { "umask", "x", "octal" },
+        { "workers", "2 ", "1 to 1024" },
+        { "umask", "999", "octal" }, { "umask", "1000", "octal" }, { "umask", "x", "octal" },
         { "uid", "no-such-user-anywhere", "number or name" }, { "uid", "4294967295", "number or name" },
         { "gid", "no-such-group-anywhere", "number or name" }, { "io_uring", "maybe", "yes or no" },
         { "model_name", "", "not empty" }, { "allow_other", "yes", "takes no value" },
@@ -115,8 +120,9 @@ static void users_by_name(void **state)
 
 static void mount_s_generic_options(void **state)
 {
-    static const char list[] = "ro,rw,nosuid,nodev,noexec,noauto,nofail,_netdev,user,users,owner,group,defaults,suid,dev,auto,atime,"
-                               "noatime,relatime,norelatime,x-systemd.automount,x-any=1,comment=fast,user=joe";
+    static const char list[] = "ro,rw,nosuid,nodev,noexec,noauto,nofail,_netdev,user,users,owner,group,defaults,"
+                               "suid,dev,auto,atime,noatime,relatime,norelatime,x-systemd.automount,x-any=1,"
+                               "comment=fast,user=joe";
     struct wfs_options o;
     struct wfs_error err;
 
@@ -150,7 +156,8 @@ static void the_helper_s_arguments(void **state)
     assert_true(wfs_fstab_is_helper("mount.fuse.weightfs"));
     assert_false(wfs_fstab_is_helper("/usr/bin/weightfs"));
     wfs_options_init(&o);
-    assert_int_equal(PARSE(&o, &r, &err, "/src", "/mnt", "-o", "rw,workers=2", "-n", "-v", "-t", "fuse.weightfs", "-ocache_size=8M"), 0);
+    assert_int_equal(PARSE(&o, &r, &err, "/src", "/mnt", "-o", "rw,workers=2", "-n", "-v", "-t", "fuse.weightfs",
+                           "-ocache_size=8M"), 0);
     assert_string_equal(r.source, "/src");
     assert_string_equal(r.mountpoint, "/mnt");
     assert_string_equal(r.program, "mount.weightfs");
@@ -211,7 +218,8 @@ static int parse(int argc, const char *const *argv, struct wfs_arguments *args)
     return r;
 }
 
-#define ARGS(args, ...) parse(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *), (const char *[]){ __VA_ARGS__ }, args)
+#define ARGS(args, ...) \
+    parse(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *), (const char *[]){ __VA_ARGS__ }, args)
 
 static void a_command_line(void **state)
 {

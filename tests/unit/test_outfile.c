@@ -217,7 +217,9 @@ static void a_signal_takes_the_half_file_away(void **state)
             struct wfs_outfile o = WFS_OUTFILE_INIT;
             struct wfs_error err;
 
-            if (wfs_outfile_open(&o, in(p->out, "s"), false, 100, p->source, &p->model, &err) < 0 || write(ready[1], "x", 1) != 1)
+            if (wfs_outfile_open(&o, in(p->out, "s"), false, 100, p->source, &p->model, &err) < 0)
+                _exit(1);
+            if (write(ready[1], "x", 1) != 1)
                 _exit(1);
             sleep(30);
             _exit(0);

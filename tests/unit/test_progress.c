@@ -71,7 +71,8 @@ static void mounts_by_path(void **state)
 {
     static const char text[] =
         "27 1 253:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
-        "45 27 0:40 / /mnt/with\\040space ro,nosuid,nodev shared:3 master:1 - fuse.weightfs /srv/a\\040b\\134c ro,user_id=0\n"
+        "45 27 0:40 / /mnt/with\\040space ro,nosuid,nodev shared:3 master:1 - fuse.weightfs /srv/a\\040b\\134c "
+        "ro,user_id=0\n"
         "46 27 0:41 / /mnt/m rw - tmpfs tmpfs rw\n"
         "47 46 0:42 / /mnt/m ro - fuse.weightfs /srv/m ro\n"
         "48 27 0:43 / /mnt/mm ro - fuse.weightfs /srv/mm ro\n"
