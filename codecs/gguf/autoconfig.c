@@ -101,6 +101,15 @@ static const struct wfs_config_class classes[] = {
     { "qwen3", qwen3_defaults, true, true, false },
 };
 
+static const struct wfs_config_class *find_class(const char *model_type)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (strcmp(classes[i].model_type, model_type) == 0)
+            return &classes[i];
+    }
+    return NULL;
+}
+
 static struct wfs_hvalue default_of(const struct default_value *table, const char *key)
 {
     for (; table->key; table++) {
@@ -378,24 +387,40 @@ static bool layer_types_raise(const struct wfs_config_class *class, const cJSON 
     return n_layers.kind != WFS_H_NULL && !(wfs_hvalue_is_number(n_layers) && n_layers.f == (double)n);
 }
 
-int wfs_autoconfig_class(const cJSON *root, const struct wfs_config_class **ret, struct wfs_error *err)
+/* The model type that decides about the class, or NULL when AutoConfig raises because nothing names one. */
+static int find_type(const cJSON *root, const char *path, const char **ret, struct wfs_error *err)
 {
     const char *type = wfs_json_string(wfs_json_get(root, "model_type"));
-    const struct wfs_config_class *class = NULL;
+
+    if (type) {
+        /* AutoConfig's own rule for Mistral models with alternating attention. */
+        *ret = strcmp(type, "mistral") == 0 && wfs_json_get(root, "layer_types") ? "ministral" : type;
+        return 0;
+    }
+    if (wfs_json_get(root, "model_type"))
+        return wfs_error_set(err, EINVAL, "config.json: \"model_type\" is not a string");
+    if (wfs_json_get(root, "pretrained_cfg"))
+        return wfs_error_set(err, ENOTSUP, "config.json is that of a timm model, which is not supported yet");
+    *ret = wfs_transformers_guess(path);
+    if (*ret && !find_class(*ret))
+        return wfs_error_set(err, ENOTSUP,
+                             "config.json has no \"model_type\", and for its path transformers takes it for "
+                             "%s, which is not supported yet",
+                             *ret);
+    return 0;
+}
+
+int wfs_autoconfig_class(const cJSON *root, const char *path, const struct wfs_config_class **ret,
+                         struct wfs_error *err)
+{
+    const struct wfs_config_class *class;
+    const char *type = NULL;
+    int r = find_type(root, path, &type, err);
 
     *ret = NULL;
-    if (!wfs_json_get(root, "model_type"))
-        return wfs_error_set(err, ENOTSUP,
-                             "config.json has no \"model_type\": transformers would guess one from the path");
-    if (!type)
-        return wfs_error_set(err, EINVAL, "config.json: \"model_type\" is not a string");
-    /* AutoConfig's own rule for Mistral models with alternating attention. */
-    if (strcmp(type, "mistral") == 0 && wfs_json_get(root, "layer_types"))
-        type = "ministral";
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        if (strcmp(classes[i].model_type, type) == 0)
-            class = &classes[i];
-    }
+    if (r < 0 || !type)
+        return r;
+    class = find_class(type);
     if (!class) {
         if (wfs_transformers_knows(type))
             return wfs_error_set(err, ENOTSUP, "config.json: model_type \"%s\" is not supported yet", type);

@@ -211,7 +211,7 @@ int wfs_hparams_open(const struct wfs_folder *folder, struct wfs_hparams *ret, s
     if (r == 0)
         r = refuse_unknown(h.root, err);
     if (r == 0)
-        r = wfs_autoconfig_class(h.root, &h.class, err);
+        r = wfs_autoconfig_class(h.root, folder->path, &h.class, err);
     if (r == 0)
         r = find_rope(&h, err);
     if (r < 0) {

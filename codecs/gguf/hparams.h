@@ -71,10 +71,12 @@ int wfs_hvalue_u32(struct wfs_hvalue v, const char *key, uint32_t *ret, struct w
 int wfs_hvalue_f32(struct wfs_hvalue v, const char *key, float *ret, struct wfs_error *err);
 
 /*
- * autoconfig.c. Finds the configuration class that AutoConfig would use. Sets *ret to NULL when AutoConfig raises (the
- * converter then takes config.json as it stands). A negative errno with a message for a class that is not known here.
+ * autoconfig.c. Finds the configuration class that AutoConfig would use for config.json's object and the folder's path.
+ * Sets *ret to NULL when AutoConfig raises (the converter then takes config.json as it stands). A negative errno with a
+ * message for a class that is not known here.
  */
-int wfs_autoconfig_class(const cJSON *root, const struct wfs_config_class **ret, struct wfs_error *err);
+int wfs_autoconfig_class(const cJSON *root, const char *path, const struct wfs_config_class **ret,
+                         struct wfs_error *err);
 
 /* The class's idea of a key: a computed attribute, else the file's value, else the class's default. */
 struct wfs_hvalue wfs_autoconfig_get(const struct wfs_config_class *class, const cJSON *root, const char *key);

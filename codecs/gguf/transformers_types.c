@@ -1,10 +1,10 @@
 /* Made by tests/vectors/make_transformers_types.py from transformers 4.57.6's CONFIG_MAPPING. */
 #include "transformers_types.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-/* Sorted by bytes. */
+/* In its order, which decides between names of one length. */
 static const char *const types[] = {
     "aimv2", "aimv2_vision_model", "albert", "align", "altclip", "apertus", "arcee", "aria", "aria_text",
     "audio-spectrogram-transformer", "autoformer", "aya_vision", "bamba", "bark", "bart", "beit", "bert",
@@ -59,12 +59,22 @@ static const char *const types[] = {
     "xlstm", "xmod", "yolos", "yoso", "zamba", "zamba2", "zoedepth",
 };
 
-static int compare(const void *key, const void *element)
-{
-    return strcmp(key, *(const char *const *)element);
-}
-
 bool wfs_transformers_knows(const char *model_type)
 {
-    return bsearch(model_type, types, sizeof types / sizeof *types, sizeof *types, compare) != NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(types[i], model_type) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *wfs_transformers_guess(const char *path)
+{
+    const char *longest = NULL;
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strstr(path, types[i]) && (!longest || strlen(types[i]) > strlen(longest)))
+            longest = types[i];
+    }
+    return longest;
 }

@@ -46,7 +46,9 @@ static void test_vectors(void **state)
     for (const cJSON *row = wfs_json_root(json)->child; row; row = row->next, rows++) {
         const char *config = wfs_json_string(wfs_json_get(row, "config"));
         cJSON *files = cJSON_CreateObject();
-        struct wfs_folder folder = { .ctx = files, .read = read_member, .path = "/x/model" };
+        struct wfs_folder folder = { .ctx = files,
+                                     .read = read_member,
+                                     .path = wfs_json_string(wfs_json_get(row, "path")) };
         struct wfs_error err = { 0 };
         struct wfs_kv_list kv;
 
@@ -63,7 +65,7 @@ static void test_vectors(void **state)
 static void check_message(const char *config, const char *expect)
 {
     cJSON *files = cJSON_CreateObject();
-    struct wfs_folder folder = { .ctx = files, .read = read_member, .path = "/x/model" };
+    struct wfs_folder folder = { .ctx = files, .read = read_member, .path = "/x/my-bert/model" };
     struct wfs_error err = { 0 };
     struct wfs_kv_list kv;
 
@@ -82,7 +84,8 @@ static void test_messages(void **state)
     check_message(NULL, "config.json is missing");
     check_message("{", "config.json: ");
     check_message("[]", "config.json: not an object");
-    check_message("{}", "config.json has no \"model_type\"");
+    check_message("{\"architectures\": [\"LlamaForCausalLM\"]}", "for its path transformers takes it for bert,");
+    check_message("{\"model_type\": 5}", "config.json: \"model_type\" is not a string");
     check_message("{\"model_type\": \"gemma\"}", "model_type \"gemma\" is not supported yet");
     check_message("{\"model_type\": \"llama\", \"text_config\": {}}", "a model with \"text_config\" is not supported "
                                                                       "yet");

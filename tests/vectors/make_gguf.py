@@ -14,12 +14,14 @@ rope.txt           rope settings and FNV-1a 64 of the factors
 
 "error" stands where the reference raises. pow.txt and rope.txt are what a CPU with AVX-512 gives: run on one.
 """
+import contextlib
 import json
 import logging
 import math
 import os
 import pathlib
 import random
+import shutil
 import struct
 import sys
 import tempfile
@@ -250,6 +252,10 @@ def configs():
         yield base(kind, rope_scaling={"rope_type": None})
         yield base(kind, quantization_config=None, head_dim="absent", rope_theta="absent")
         yield base(kind, torch_dtype="auto", head_dim="absent")
+        for dtype in (1.5, 1e300, 1e-5, 1e15, 1e16, 123e20, 3, True, [], [1], [1.5], [{"a.b": 1}], ["x.y"], {}):
+            yield base(kind, torch_dtype=dtype, head_dim="absent")
+        yield base(kind, odd={"dtype": [7]}, head_dim="absent")
+        yield base(kind, odd={"within": {"dtype": 1e300}}, head_dim="absent")
         yield base(kind, torch_dtype="bfloat16", id2label={"x": "y"})
         yield base(kind, auto_map={"AutoConfig": "a--b.C"})
         yield base(kind, layer_types=["full_attention"])
@@ -266,10 +272,15 @@ def configs():
         yield base(kind, rope_theta=True, intermediate_size=True)
 
 
-def hparams_of(config):
-    with tempfile.TemporaryDirectory() as tmp:
-        path = pathlib.Path(tmp) / "model"
-        path.mkdir()
+PATHS = ["/tmp/0/a-llama-b", "/tmp/0/qwen3-llama", "/tmp/0/my-qwen2/1", "/tmp/0/mistral", "/tmp/0/0", "/tmp/0/Llama"]
+
+
+def hparams_of(config, path="/tmp/0/model"):
+    # A fixed path: without a model_type it decides.
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, "/tmp/0", ignore_errors=True)
+        path = pathlib.Path(path)
+        path.mkdir(parents=True)
         (path / "config.json").write_text(json.dumps(config))
         try:
             loaded = ModelBase.load_hparams(path, False)
@@ -287,7 +298,11 @@ def hparams_of(config):
 
 
 def hparams():
-    rows = [{"config": json.dumps(c), "expect": hparams_of(c)} for c in configs()]
+    rows = [{"config": json.dumps(c), "path": "/tmp/0/model", "expect": hparams_of(c)} for c in configs()]
+    for path in PATHS:
+        for kind in ("llama", "qwen2"):
+            config = base(kind, model_type="absent", head_dim=None, rope_theta="absent")
+            rows.append({"config": json.dumps(config), "path": path, "expect": hparams_of(config, path)})
     (OUT / "hparams.json").write_text("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")
 
 

@@ -6,10 +6,10 @@ from transformers import __version__
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 assert __version__ == "4.57.6"
-names = sorted(CONFIG_MAPPING.keys(), key=lambda s: s.encode())
+names = list(CONFIG_MAPPING.keys())
 print("/* Made by tests/vectors/make_transformers_types.py from transformers 4.57.6's CONFIG_MAPPING. */")
-print('#include "transformers_types.h"\n\n#include <stdlib.h>\n#include <string.h>\n')
-print("/* Sorted by bytes. */\nstatic const char *const types[] = {")
+print('#include "transformers_types.h"\n\n#include <stddef.h>\n#include <string.h>\n')
+print("/* In its order, which decides between names of one length. */\nstatic const char *const types[] = {")
 line = "   "
 for n in names:
     item = f' "{n}",'
@@ -19,12 +19,22 @@ for n in names:
     line += item
 print(line)
 print("};\n")
-print("""static int compare(const void *key, const void *element)
+print("""bool wfs_transformers_knows(const char *model_type)
 {
-    return strcmp(key, *(const char *const *)element);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strcmp(types[i], model_type) == 0)
+            return true;
+    }
+    return false;
 }
 
-bool wfs_transformers_knows(const char *model_type)
+const char *wfs_transformers_guess(const char *path)
 {
-    return bsearch(model_type, types, sizeof types / sizeof *types, sizeof *types, compare) != NULL;
+    const char *longest = NULL;
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strstr(path, types[i]) && (!longest || strlen(types[i]) > strlen(longest)))
+            longest = types[i];
+    }
+    return longest;
 }""")
