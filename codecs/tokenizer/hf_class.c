@@ -476,6 +476,23 @@ static int apply_template(struct loading *l, struct wfs_error *err)
     return r;
 }
 
+/* Members of tokenizer_config.json that change nothing here, but whose form makes transformers raise. */
+static int check_forms(const cJSON *config, struct wfs_error *err)
+{
+    const cJSON *templates = wfs_json_get(config, "chat_template"), *auto_map = wfs_json_get(config, "auto_map");
+
+    if (auto_map && !cJSON_IsObject(auto_map))
+        return wfs_error_set(err, ENOTSUP, "tokenizer_config.json: auto_map is not an object");
+    for (const cJSON *t = cJSON_IsArray(templates) ? templates->child : NULL; t; t = t->next) {
+        const cJSON *name = wfs_json_get(t, "name");
+
+        if (!name || cJSON_IsArray(name) || cJSON_IsObject(name) || !wfs_json_get(t, "template"))
+            return wfs_error_set(err, EINVAL,
+                                 "tokenizer_config.json: chat_template: an entry without a name or a template");
+    }
+    return 0;
+}
+
 /* The members of tokenizer_config.json that change how a text is encoded. */
 static int apply_options(struct loading *l, struct wfs_error *err)
 {
@@ -516,6 +533,8 @@ int wfs_hf_apply_class(struct wfs_hf *hf, struct wfs_tokenizer_files *files, str
         r = wfs_tokenizer_files_get(files, WFS_FILE_SPECIAL_TOKENS_MAP, &l.map, err);
     if (r == 0)
         r = find_class(&l, err);
+    if (r == 0)
+        r = check_forms(l.config, err);
     if (r == 0)
         r = apply_options(&l, err);
     if (r == 0)

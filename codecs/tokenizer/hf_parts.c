@@ -2,8 +2,8 @@
  * Whether the tokenizers library would take the parts of a tokenizer.json around its model. Parts that change no
  * byte of a GGUF count too: when the library refuses the file, the converter stops.
  *
- * Source: what tokenizers 0.22 accepts, asked with tests/vectors/make_parts.py. Parts without a type or with one that is
- * not here are refused, though the library guesses the type of some from their members.
+ * Source: what tokenizers 0.22 accepts, asked with tests/vectors/make_parts.py. Parts without a type or with one
+ * that is not here are refused, though the library guesses the type of some from their members.
  */
 #include "hf.h"
 #include "pyjson.h"

@@ -154,27 +154,28 @@ static int byte_of(const struct wfs_sentencepiece *p)
 }
 
 struct checks {
-    struct wfs_map normal, reserved; /* texts of pieces that are text, and of those that are not */
+    struct wfs_map texts; /* no two pieces share one, of whatever type */
     bool byte_fallback, unk;
     bool bytes[N_BYTES];
 };
 
 static void checks_done(struct checks *c)
 {
-    wfs_map_done(&c->normal);
-    wfs_map_done(&c->reserved);
+    wfs_map_done(&c->texts);
 }
 
 static int check_piece(struct checks *c, size_t i, const struct wfs_sentencepiece *p, struct wfs_error *err)
 {
-    bool text = p->type == WFS_PIECE_NORMAL || p->type == WFS_PIECE_USER_DEFINED || p->type == WFS_PIECE_UNUSED;
     int r, byte;
 
     if (p->len == 0)
         return invalid(err, i, p, "it is empty");
+    /* The library refuses it within a piece, and makes a piece of it alone unused or not, by its version. */
+    if (memchr(p->text, 0, p->len))
+        return invalid(err, i, p, "a NUL is in it");
     if (wfs_utf8_check(p->text, p->len) != p->len)
         return invalid(err, i, p, "not valid UTF-8");
-    r = wfs_map_add(text ? &c->normal : &c->reserved, p->text, p->len, (uint32_t)i, NULL);
+    r = wfs_map_add(&c->texts, p->text, p->len, (uint32_t)i, NULL);
     if (r < 0)
         return wfs_error_set(err, ENOMEM, "out of memory");
     if (r == 0)
@@ -197,9 +198,8 @@ static int check_pieces(const struct wfs_buf *pieces, bool byte_fallback, struct
     const struct wfs_sentencepiece *p = (const void *)pieces->data;
     size_t n = pieces->len / sizeof *p;
 
-    wfs_map_init(&c.normal);
-    wfs_map_init(&c.reserved);
-    if (!wfs_map_reserve(&c.normal, n))
+    wfs_map_init(&c.texts);
+    if (!wfs_map_reserve(&c.texts, n))
         return wfs_error_set(err, ENOMEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         int r = check_piece(&c, i, &p[i], err);
