@@ -20,6 +20,7 @@ struct wfs_worker;
 enum wfs_io_kind {
     WFS_IO_READ, /* all of len bytes at offset, or an error */
     WFS_IO_STAT, /* the basic attributes of fd into buf, a struct statx */
+    WFS_IO_ADVISE, /* has the kernel read len bytes at offset into the page cache, soon */
 };
 
 struct wfs_io { /* one request to the source */

@@ -1,9 +1,11 @@
 /*
  * Read-ahead by region: whoever reads on near where a read ended before is a stream, whichever handle or process it comes from. Tiles in front of
- * a stream are made at low priority, so that all workers are busy while its reader takes one piece after the other. Extents need none: the
- * kernel reads ahead in the source file.
+ * a stream are made at low priority, so that all workers are busy while its reader takes one piece after the other. Extents in front of it are
+ * brought into the page cache: the kernel would read ahead in the source file by itself, but only by 128 KiB.
  */
 #include "engine_private.h"
+
+#include <stdlib.h>
 
 enum {
     MIB = 1 << 20,
@@ -55,7 +57,41 @@ static uint64_t next_window(const struct wfs_engine *e, uint64_t window)
     return window < most ? window : most;
 }
 
-/* Asks for the tiles of [from, to). Returns where it had to stop. */
+struct advice {
+    struct wfs_job job; /* first: the pool hands it back */
+    struct wfs_io io;
+    struct wfs_source *source;
+};
+
+static void free_advice(struct wfs_job *job, void *scratch)
+{
+    struct advice *a = (struct advice *)job;
+
+    (void)scratch;
+    wfs_source_close(a->source);
+    if (!a->io.abandoned)
+        free(a);
+}
+
+/* Nobody waits for advice, and when it fails nothing is lost. */
+static void advise(struct wfs_engine *e, struct wfs_object *o, const struct wfs_segment *seg, uint64_t from, uint64_t to)
+{
+    int fd = o->files[seg->extent.file]->fd;
+    struct advice *a = fd >= 0 ? calloc(1, sizeof *a) : NULL;
+
+    if (!a)
+        return;
+    a->io = (struct wfs_io){ .kind = WFS_IO_ADVISE, .fd = fd, .offset = seg->extent.offset + (from - seg->begin), .len = to - from };
+    a->source = wfs_source_ref(o->source);
+    a->job.ios = &a->io;
+    a->job.n_ios = 1;
+    a->job.key[0] = o->id;
+    a->job.priority = WFS_READAHEAD;
+    a->job.run = free_advice;
+    wfs_pool_submit(e->pool, &a->job);
+}
+
+/* Asks for the bytes of [from, to). Returns where it had to stop. */
 static uint64_t ask(struct wfs_engine *e, struct wfs_object *o, uint64_t from, uint64_t to)
 {
     const struct wfs_layout *l = o->layout;
@@ -65,7 +101,11 @@ static uint64_t ask(struct wfs_engine *e, struct wfs_object *o, uint64_t from, u
         struct wfs_tiling tiling;
 
         if (seg->kind != WFS_SEGMENT_TENSOR) {
-            from = seg->end;
+            uint64_t stop = seg->end < to ? seg->end : to;
+
+            if (seg->kind == WFS_SEGMENT_EXTENT)
+                advise(e, o, seg, from, stop);
+            from = stop;
             continue;
         }
         tiling = wfs_pipeline_tiling(seg->plan);

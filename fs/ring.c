@@ -48,6 +48,7 @@ static int prove(struct io_uring *ring)
 {
     struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
     bool known = probe && io_uring_opcode_supported(probe, IORING_OP_READ) && io_uring_opcode_supported(probe, IORING_OP_STATX) &&
+                 io_uring_opcode_supported(probe, IORING_OP_FADVISE) &&
                  io_uring_opcode_supported(probe, IORING_OP_ASYNC_CANCEL);
     struct io_uring_cqe *cqe;
     int r;
@@ -120,11 +121,15 @@ static void finish(struct wfs_ring *r, struct wfs_io *io, int result)
     r->done = io;
 }
 
-static void queue_stat(struct wfs_ring *r, struct wfs_io *io)
+/* Requests that are done at once or fail. */
+static void queue_other(struct wfs_ring *r, struct wfs_io *io)
 {
     struct io_uring_sqe *sqe = get_sqe(r);
 
-    io_uring_prep_statx(sqe, io->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, io->buf);
+    if (io->kind == WFS_IO_STAT)
+        io_uring_prep_statx(sqe, io->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, io->buf);
+    else
+        io_uring_prep_fadvise(sqe, io->fd, io->offset, (off_t)io->len, POSIX_FADV_WILLNEED);
     io_uring_sqe_set_data(sqe, io);
 }
 
@@ -132,8 +137,8 @@ void wfs_ring_begin(struct wfs_ring *r, struct wfs_io *io)
 {
     assert(io->len <= INT32_MAX);
     io->done = 0;
-    if (io->kind == WFS_IO_STAT)
-        queue_stat(r, io);
+    if (io->kind != WFS_IO_READ)
+        queue_other(r, io);
     else if (io->len == 0)
         finish(r, io, 0);
     else
@@ -152,9 +157,9 @@ static void complete(struct wfs_ring *r, void *data, int res)
     }
     if (r->stopped)
         return;
-    if (io->kind == WFS_IO_STAT) {
+    if (io->kind != WFS_IO_READ) {
         if (res == -EINTR || res == -EAGAIN)
-            queue_stat(r, io);
+            queue_other(r, io);
         else
             finish(r, io, res);
         return;
@@ -262,6 +267,10 @@ void wfs_io_wait(struct wfs_io *io)
     if (io->kind == WFS_IO_STAT) {
         if (statx(io->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, io->buf) < 0)
             io->result = -errno;
+        return;
+    }
+    if (io->kind == WFS_IO_ADVISE) {
+        io->result = -posix_fadvise(io->fd, (off_t)io->offset, (off_t)io->len, POSIX_FADV_WILLNEED);
         return;
     }
     for (io->done = 0; io->done < io->len;) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -188,6 +189,38 @@ static void looks_after_reading(void **state)
         assert_int_equal(checks[0].result, 0);
         assert_int_equal(now[0].stx_size, FILE_SIZE);
         assert_true(checks[1].result < 0);
+        fixture_done(&f);
+    }
+}
+
+/* Advice brings a file's pages in: mincore tells. */
+static void advice_is_followed(void **state)
+{
+    (void)state;
+    for (int ring = 0; ring < 2; ring++) {
+        unsigned char there[2] = { 0, 0 };
+        struct fixture f;
+        struct task t;
+        void *map;
+
+        fixture_init(&f, ring, 1, NULL);
+        assert_int_equal(fdatasync(f.fd), 0);
+        assert_int_equal(posix_fadvise(f.fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+        map = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, f.fd, 0);
+        assert_true(map != MAP_FAILED);
+        task_init(&t, WFS_READAHEAD);
+        t.io[0] = (struct wfs_io){ .kind = WFS_IO_ADVISE, .fd = f.fd, .offset = 1 << 20, .len = 8192, .result = 77 };
+        t.job.n_ios = 1;
+        wfs_pool_submit(f.pool, &t.job);
+        assert_true(wait_done(&t, 5000));
+        assert_int_equal(t.io[0].result, 0);
+        for (int i = 0; i < 500 && !(there[0] & there[1] & 1); i++) {
+            usleep(2000);
+            assert_int_equal(mincore((char *)map + (1 << 20), 8192, there), 0);
+        }
+        assert_true(there[0] & there[1] & 1);
+        assert_int_equal(wfs_pool_bytes_read(f.pool), 0);
+        munmap(map, FILE_SIZE);
         fixture_done(&f);
     }
 }
@@ -512,6 +545,7 @@ int main(void)
         cmocka_unit_test(reads_by_pread),
         cmocka_unit_test(the_file_ends_early),
         cmocka_unit_test(looks_after_reading),
+        cmocka_unit_test(advice_is_followed),
         cmocka_unit_test(faults_are_injected),
         cmocka_unit_test(a_job_that_cannot_be_prepared_is_run_with_that),
         cmocka_unit_test(foreground_first),
