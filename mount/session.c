@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 enum {
     LOOP_THREADS = 8,         /* none of them ever waits; they copy answers to the kernel */
@@ -33,6 +34,7 @@ struct session {
     struct fuse_session *se;
     struct wfs_skin *skin;
     struct wfs_fs *fs;
+    char *source;   /* its path, owned: what the control thread says may come after the filesystem is closed */
     unsigned minor; /* of the mount's device */
     int signal_fd, loop_ended, all_done; /* event descriptors */
     pthread_t control;
@@ -120,7 +122,7 @@ static void cut_connection(void)
 
         target[n > 0 ? n : 0] = 0;
         if (strcmp(target, "/dev/fuse") == 0)
-            close(atoi(entry->d_name));
+            syscall(SYS_close, atoi(entry->d_name)); /* others are reading from it: that they stop is the point */
     }
 }
 
@@ -167,7 +169,7 @@ static void *control_main(void *arg)
     if (stat(s->request->mountpoint, &st) == 0) {
         raise_readahead(s);
         end_now = wfs_daemon_serving(s->request->daemon) < 0;
-        wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, wfs_fs_source_path(s->fs));
+        wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, s->source);
     }
     while (!end_now && poll(events, 2, -1) < 0 && errno == EINTR)
         ;
@@ -314,7 +316,8 @@ static int prepare(struct session *s, struct wfs_error *err)
     r = open_source(s, err);
     if (r < 0)
         return r;
-    if (wfs_skin_new(s->fs, s->request->options, &s->skin) < 0)
+    s->source = strdup(wfs_fs_source_path(s->fs));
+    if (!s->source || wfs_skin_new(s->fs, s->request->options, &s->skin) < 0)
         return wfs_error_set(err, ENOMEM, "out of memory");
     r = make_fuse_session(s, err);
     return r < 0 ? r : mount_it(s, err);
@@ -336,6 +339,7 @@ int wfs_session_serve(const struct wfs_session_request *request, struct wfs_erro
         signal_event(s.all_done);
         pthread_join(s.control, NULL);
     }
+    free(s.source);
     wfs_close(&s.signal_fd);
     wfs_close(&s.loop_ended);
     wfs_close(&s.all_done);
