@@ -30,11 +30,13 @@ static void end_read(struct wfs_read *read)
     wfs_skin_finish(skin);
 }
 
-static void read_snapshot(fuse_req_t req, const struct wfs_handle *h, size_t size, uint64_t offset)
+static void read_snapshot(fuse_req_t req, struct wfs_handle *h, size_t size, uint64_t offset)
 {
     size_t left = offset < h->snapshot_len ? h->snapshot_len - (size_t)offset : 0;
 
+    wfs_handle_ref(h); /* the reader may have its answer, and have closed the file, before the reply returns */
     fuse_reply_buf(req, left ? (const char *)h->snapshot + offset : NULL, size < left ? size : left);
+    wfs_handle_unref(h);
 }
 
 void wfs_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
