@@ -166,8 +166,11 @@ static int load_options(struct wfs_bpe *bpe, const cJSON *model, struct wfs_erro
     if (dropout && !cJSON_IsNull(dropout) && (!wfs_json_double(dropout, &p) || p != 0))
         return wfs_error_set(err, ENOTSUP, "tokenizer.json: model.dropout is set: the encoding is random");
     for (size_t i = 0; i < 2; i++) {
-        const char *affix = wfs_json_string(wfs_json_get(model, affixes[i]));
+        const cJSON *value = wfs_json_get(model, affixes[i]);
+        const char *affix = wfs_json_string(value);
 
+        if (value && !affix && !cJSON_IsNull(value))
+            return wfs_error_set(err, EINVAL, "tokenizer.json: model.%s is not a string", affixes[i]);
         if (affix && *affix)
             return wfs_error_set(err, ENOTSUP, "tokenizer.json: model.%s '%s' is not supported", affixes[i], affix);
     }
@@ -179,6 +182,8 @@ int wfs_bpe_load(struct wfs_bpe *bpe, const cJSON *model, struct wfs_error *err)
     const char *type = wfs_json_string(wfs_json_get(model, "type"));
     int r;
 
+    if (wfs_json_get(model, "type") && !type)
+        return wfs_error_set(err, EINVAL, "tokenizer.json: model.type is not a string");
     /* Old files have no type. */
     if (type ? strcmp(type, "BPE") != 0 : !wfs_json_get(model, "merges"))
         return wfs_error_set(err, ENOTSUP, "tokenizer.json: a model of type '%s' is not supported (BPE is)",

@@ -480,7 +480,10 @@ static int apply_template(struct loading *l, struct wfs_error *err)
 static int check_forms(const cJSON *config, struct wfs_error *err)
 {
     const cJSON *templates = wfs_json_get(config, "chat_template"), *auto_map = wfs_json_get(config, "auto_map");
+    const cJSON *max_length = wfs_json_get(config, "model_max_length");
 
+    if (cJSON_IsString(max_length) || cJSON_IsArray(max_length) || cJSON_IsObject(max_length))
+        return wfs_error_set(err, EINVAL, "tokenizer_config.json: model_max_length is not a number");
     if (auto_map && !cJSON_IsObject(auto_map))
         return wfs_error_set(err, ENOTSUP, "tokenizer_config.json: auto_map is not an object");
     for (const cJSON *t = cJSON_IsArray(templates) ? templates->child : NULL; t; t = t->next) {

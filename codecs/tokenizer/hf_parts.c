@@ -1,5 +1,5 @@
 /*
- * Whether the tokenizers library would take the parts of a tokenizer.json around its model. Parts that change no
+ * Whether the tokenizers library would take what stands in a tokenizer.json around its model. Parts that change no
  * byte of a GGUF count too: when the library refuses the file, the converter stops.
  *
  * Source: what tokenizers 0.22 accepts, asked with tests/vectors/make_parts.py. Parts without a type or with one
@@ -25,6 +25,10 @@ enum member_kind {
     PAIR, /* [token, id] */
     TEMPLATE,
     SPECIALS,
+    SIDE,
+    CUT,
+    FILL, /* "BatchLongest" or { "Fixed": length } */
+    SIZE,
     PARTS
 };
 
@@ -88,10 +92,15 @@ static const struct part decoders[] = {
     SEQUENCE("decoders"), { NULL, NONE },
 };
 
-static bool is_one_of(const cJSON *value, const char *const *words)
-{
-    const char *text = wfs_json_string(value);
+/* What is no part of the chain and has no type. */
+static const struct part truncation = { NULL, { { "direction", SIDE, MAY_LACK }, { "max_length", SIZE, 0 },
+                                                { "strategy", CUT, 0 }, { "stride", SIZE, 0 } } };
+static const struct part padding = { NULL, { { "strategy", FILL, 0 }, { "direction", SIDE, 0 },
+                                             { "pad_to_multiple_of", SIZE, OPTIONAL }, { "pad_id", NUMBER, 0 },
+                                             { "pad_type_id", NUMBER, 0 }, { "pad_token", TEXT, 0 } } };
 
+static bool is_word(const char *text, const char *const *words)
+{
     for (; text && *words; words++) {
         if (strcmp(text, *words) == 0)
             return true;
@@ -104,6 +113,27 @@ static bool is_id(const cJSON *value)
     uint64_t id;
 
     return wfs_json_is_int(value) && wfs_json_u64(value, &id) && id <= UINT32_MAX;
+}
+
+static bool is_one_of(const cJSON *value, const char *const *words)
+{
+    return is_word(wfs_json_string(value), words);
+}
+
+static bool is_size(const cJSON *value)
+{
+    uint64_t size;
+
+    return wfs_json_is_int(value) && wfs_json_u64(value, &size);
+}
+
+static bool is_fill(const cJSON *value)
+{
+    static const char *const longest[] = { "BatchLongest", NULL };
+    const cJSON *only = cJSON_IsObject(value) ? value->child : NULL;
+
+    return is_one_of(value, longest) ||
+           (only && !only->next && strcmp(only->string, "Fixed") == 0 && is_size(only));
 }
 
 static bool is_character(const cJSON *value)
@@ -204,6 +234,8 @@ static bool is_sound(const struct member *m, const cJSON *value)
     static const char *const behaviours[] = { "Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
                                               "Contiguous", NULL };
     static const char *const schemes[] = { "first", "never", "always", NULL };
+    static const char *const sides[] = { "Left", "Right", NULL };
+    static const char *const cuts[] = { "LongestFirst", "OnlyFirst", "OnlySecond", NULL };
 
     if (!value)
         return m->flags & MAY_LACK;
@@ -230,10 +262,28 @@ static bool is_sound(const struct member *m, const cJSON *value)
         return is_template(value);
     case SPECIALS:
         return is_specials(value);
+    case SIDE:
+        return is_one_of(value, sides);
+    case CUT:
+        return is_one_of(value, cuts);
+    case FILL:
+        return is_fill(value);
+    case SIZE:
+        return is_size(value);
     case PARTS:
         break; /* check_sequence */
     }
     return false;
+}
+
+static int check_plain(const char *key, const struct part *part, const cJSON *value, struct wfs_error *err)
+{
+    for (const struct member *m = part->members; m < part->members + MAX_MEMBERS && m->key; m++) {
+        if (!is_sound(m, wfs_json_get(value, m->key)))
+            return wfs_error_set(err, EINVAL, "tokenizer.json: %s: '%s' is missing or not what it should be", key,
+                                 m->key);
+    }
+    return 0;
 }
 
 static int check_part(const struct slot *slot, const cJSON *value, unsigned nesting, struct wfs_error *err)
@@ -273,8 +323,23 @@ int wfs_hf_check_parts(const cJSON *json, struct wfs_error *err)
         { "post_processor", post_processors },
         { "decoder", decoders },
     };
+    static const char *const versions[] = { "1.0", NULL };
+    static const char *const known[] = { "version", "truncation", "padding", "added_tokens", "normalizer",
+                                         "pre_tokenizer", "post_processor", "decoder", "model", NULL };
+    const cJSON *version = wfs_json_get(json, "version"), *cut = wfs_json_get(json, "truncation"),
+                *fill = wfs_json_get(json, "padding");
     int r = 0;
 
+    for (const cJSON *member = json ? json->child : NULL; member; member = member->next) {
+        if (!is_word(member->string, known))
+            return wfs_error_set(err, EINVAL, "tokenizer.json: the library takes no member '%s'", member->string);
+    }
+    if (version && !is_one_of(version, versions))
+        r = wfs_error_set(err, EINVAL, "tokenizer.json: the version is not \"1.0\"");
+    if (r == 0 && !wfs_py_is_none(cut))
+        r = check_plain("truncation", &truncation, cut, err);
+    if (r == 0 && !wfs_py_is_none(fill))
+        r = check_plain("padding", &padding, fill, err);
     for (size_t i = 0; i < sizeof slots / sizeof *slots && r == 0; i++) {
         const cJSON *value = wfs_json_get(json, slots[i].key);
 

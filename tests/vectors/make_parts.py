@@ -1,7 +1,7 @@
 """Writes tests/vectors/tokenizer/parts.json: which parts of a tokenizer.json the tokenizers library takes.
 
-Each case is [slot, value, whether Tokenizer.from_str takes a file with the value in the slot, whether it is of SOUND]. The
-values are sound parts of every type, and each with a member taken out or turned into something else.
+Each case is [slot, value, taken, sound]: whether Tokenizer.from_str takes a file with the value in the slot, and whether the
+value is one of SOUND. The values are sound parts of every type, and each with a member taken out or replaced.
 
 Usage: make_parts.py OUTFILE, in an environment with the pinned tokenizers.
 """
@@ -52,6 +52,14 @@ SOUND = {
         {"type": "Strip", "content": " ", "start": 1, "stop": 0},
         {"type": "Sequence", "decoders": [REPLACE, {"type": "ByteFallback"}, {"type": "Fuse"}]},
     ],
+    "truncation": [{"direction": "Right", "max_length": 5, "strategy": "LongestFirst", "stride": 0}],
+    "padding": [
+        {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0,
+         "pad_token": "a"},
+        {"strategy": {"Fixed": 5}, "direction": "Left", "pad_id": 0, "pad_type_id": 0, "pad_token": "a"},
+    ],
+    "version": ["1.0"],
+    "unheard_of": [],
 }
 ODD = [None, True, 1, -1, 1.5, 2**32, "", "xy", [], {}, ["a", 1]]
 
