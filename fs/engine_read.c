@@ -1,6 +1,6 @@
 /*
- * The read loop: a byte range of a layout becomes pieces. Literal bytes and zeros are pointed at, tiles are pinned in the cache, source extents are read into a
- * buffer of the read's own. When the last piece is there the read is done.
+ * The read loop: a byte range of a layout becomes pieces. Literal bytes and zeros are pointed at, tiles are pinned in
+ * the cache, source extents are read into a buffer of the read's own. When the last piece is there the read is done.
  */
 #include "engine_private.h"
 
@@ -39,6 +39,7 @@ struct reading {
     atomic_size_t pending; /* pieces that are not there yet, and one while the read is being set up */
     atomic_int error;      /* the first */
     size_t n_iov, n_tiles, n_ios;
+    size_t n_fds; /* ios whose descriptor is held */
     struct iovec *iov;
     bool *is_extent; /* n_iov: which pieces lie in extents, one behind the other */
     struct tile_piece *tiles;
@@ -213,12 +214,13 @@ static int prepare_extents(struct wfs_job *job)
         return -ENOMEM;
     rd->extents = extents;
     for (size_t i = 0; i < rd->n_ios; i++) {
-        int fd = wfs_source_fd(o->source, o->files[rd->io_files[i]], &err);
+        int fd = wfs_source_fd_get(o->source, o->files[rd->io_files[i]], &err);
 
         if (fd < 0) {
             wfs_engine_tell(rd->e, rd->state, fd == -ESTALE ? CAUSE_CHANGED : CAUSE_EXTENT, &err);
             return fd;
         }
+        rd->n_fds++;
         rd->ios[i].fd = fd;
         rd->ios[i].buf = extents;
         extents += rd->ios[i].len;
@@ -304,6 +306,8 @@ static void run_extents(struct wfs_job *job, void *scratch)
         rd->abandoned = rd->abandoned || job->checks[i].abandoned;
     if (r == 0)
         r = check_extents(rd);
+    for (size_t i = 0; i < rd->n_fds; i++)
+        wfs_source_fd_put(rd->r->object->source, rd->r->object->files[rd->io_files[i]]);
     if (r < 0)
         set_error(rd, r);
     else

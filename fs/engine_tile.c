@@ -14,6 +14,7 @@ struct fill {
     struct object_state *state;
     struct wfs_source *source;
     struct wfs_source_file *file;
+    bool holds_fd; /* of file */
     struct wfs_block *block;
     struct wfs_plan plan;
     struct wfs_tensor tensor; /* plan.tensor; its name and dims may be gone: look only while state->object is there */
@@ -67,13 +68,14 @@ static void tell(struct fill *f)
 static int prepare(struct wfs_job *job)
 {
     struct fill *f = (struct fill *)job;
-    int fd = wfs_source_fd(f->source, f->file, &f->err);
+    int fd = wfs_source_fd_get(f->source, f->file, &f->err);
     uint8_t *at;
 
     if (fd < 0) {
         f->cause = fd == -ESTALE ? CAUSE_CHANGED : (int64_t)f->segment;
         return fd;
     }
+    f->holds_fd = true;
     wfs_transform_runs(&f->plan, f->begin, f->end, &f->runs);
     f->bytes = at = wfs_cache_buffer_get(f->e->cache, source_bytes(f));
     if (!f->bytes)
@@ -162,6 +164,8 @@ static void free_fill(struct fill *f)
     bool abandoned = f->check.abandoned; /* the kernel may yet write into f->now */
 
     wfs_object_state_unref(f->state);
+    if (f->holds_fd)
+        wfs_source_fd_put(f->source, f->file);
     wfs_source_close(f->source);
     if (!abandoned)
         free(f);

@@ -1,7 +1,8 @@
 /*
- * Read-ahead by region: whoever reads on near where a read ended before is a stream, whichever handle or process it comes from. Tiles in front of
- * a stream are made at low priority, so that all workers are busy while its reader takes one piece after the other. Extents in front of it are
- * brought into the page cache: the kernel would read ahead in the source file by itself, but only by 128 KiB.
+ * Read-ahead by region: whoever reads on near where a read ended before is a stream, whichever handle or process it
+ * comes from. Tiles in front of a stream are made at low priority, so that all workers are busy while its reader takes
+ * one piece after the other. Extents in front of it are brought into the page cache: the kernel would read ahead in the
+ * source file by itself, but only by 128 KiB.
  */
 #include "engine_private.h"
 
@@ -61,6 +62,7 @@ struct advice {
     struct wfs_job job; /* first: the pool hands it back */
     struct wfs_io io;
     struct wfs_source *source;
+    struct wfs_source_file *file; /* whose descriptor is held */
 };
 
 static void free_advice(struct wfs_job *job, void *scratch)
@@ -68,6 +70,7 @@ static void free_advice(struct wfs_job *job, void *scratch)
     struct advice *a = (struct advice *)job;
 
     (void)scratch;
+    wfs_source_fd_put(a->source, a->file);
     wfs_source_close(a->source);
     if (!a->io.abandoned)
         free(a);
@@ -76,13 +79,17 @@ static void free_advice(struct wfs_job *job, void *scratch)
 /* Nobody waits for advice, and when it fails nothing is lost. */
 static void advise(struct wfs_engine *e, struct wfs_object *o, const struct wfs_segment *seg, uint64_t from, uint64_t to)
 {
-    int fd = o->files[seg->extent.file]->fd;
+    struct wfs_source_file *file = o->files[seg->extent.file];
+    int fd = wfs_source_fd_get_open(o->source, file);
     struct advice *a = fd >= 0 ? calloc(1, sizeof *a) : NULL;
 
+    if (fd >= 0 && !a)
+        wfs_source_fd_put(o->source, file);
     if (!a)
         return;
     a->io = (struct wfs_io){ .kind = WFS_IO_ADVISE, .fd = fd, .offset = seg->extent.offset + (from - seg->begin), .len = to - from };
     a->source = wfs_source_ref(o->source);
+    a->file = file;
     a->job.ios = &a->io;
     a->job.n_ios = 1;
     a->job.key[0] = o->id;

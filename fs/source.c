@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 struct wfs_identity wfs_identity_of(const struct stat *st)
@@ -96,6 +94,8 @@ int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_
         return wfs_error_set(err, ENOMEM, "%s: out of memory", base ? base->path : path);
     s->dir_fd = -1;
     atomic_init(&s->refs, 1);
+    pthread_mutex_init(&s->lock, NULL);
+    s->max_open = wfs_source_max_open();
     r = open_folder(s, path, base, err);
     if (r == 0)
         r = wfs_source_walk(s, err);
@@ -133,6 +133,7 @@ void wfs_source_close(struct wfs_source *s)
     free(s->path);
     if (s->dir_fd >= 0)
         close(s->dir_fd);
+    pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -144,63 +145,6 @@ static int compare_path(const void *key, const void *file)
 struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *path)
 {
     return s->n_files ? bsearch(path, s->files, s->n_files, sizeof *s->files, compare_path) : NULL;
-}
-
-/* Not NFS, FUSE, Ceph, Lustre …: those may wait for somebody. */
-static bool is_local(int fd)
-{
-    static const long local[] = {
-        EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC,
-        SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, 0x2fc12fc1 /* ZFS */,
-    };
-    struct statfs st;
-
-    if (fstatfs(fd, &st) < 0)
-        return false;
-    for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
-        if ((long)st.f_type == local[i])
-            return true;
-    }
-    return false;
-}
-
-int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err)
-{
-    int fd = f->fd, none = -1, flags;
-    struct wfs_source_parent parent = WFS_SOURCE_PARENT_INIT;
-    const char *base;
-    struct wfs_identity now;
-    struct stat st;
-    int dir, code;
-
-    if (fd >= 0)
-        return fd;
-    dir = wfs_source_parent(&parent, s, f->path, &base);
-    fd = dir < 0 ? dir : openat(dir, base, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    code = dir < 0 ? -dir : errno;
-    wfs_source_parent_done(&parent);
-    if (fd < 0)
-        return wfs_error_set(err, code, "%s/%s: cannot be opened: %s", s->path, f->path, strerror(code));
-    if (fstat(fd, &st) < 0) {
-        code = errno;
-        close(fd);
-        return wfs_error_set(err, code, "%s/%s: %s", s->path, f->path, strerror(code));
-    }
-    now = wfs_identity_of(&st);
-    if (!wfs_identity_equal(&now, &f->identity)) {
-        close(fd);
-        return wfs_error_set(err, ESTALE, "%s/%s: the file has changed since it was listed", s->path, f->path);
-    }
-    /* With O_NONBLOCK, io_uring answers EAGAIN on file systems that cannot promise not to wait, instead of handing over to a thread. */
-    flags = fcntl(fd, F_GETFL);
-    if (flags >= 0)
-        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-    f->local = is_local(fd); /* before the descriptor is there for others */
-    if (!atomic_compare_exchange_strong(&f->fd, &none, fd)) {
-        close(fd); /* another thread was first */
-        return none;
-    }
-    return fd;
 }
 
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f)
@@ -261,25 +205,27 @@ int wfs_source_changed(struct wfs_source *s)
 
 int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err)
 {
-    int fd = wfs_source_fd(s, f, err);
+    int fd = wfs_source_fd_get(s, f, err), r = 0;
     size_t done = 0;
 
     if (fd < 0)
         return fd;
-    while (done < len) {
+    while (done < len && r == 0) {
         ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return wfs_error_set(err, errno, "%s/%s: read at %llu: %s", s->path, f->path,
-                                 (unsigned long long)(offset + done), strerror(errno));
-        if (n == 0)
-            return wfs_error_set(err, EIO, "%s/%s: the file ends at %llu, before the bytes that are needed", s->path, f->path,
-                                 (unsigned long long)(offset + done));
-        done += (size_t)n;
+        if (n < 0 && errno != EINTR)
+            r = wfs_error_set(err, errno, "%s/%s: read at %llu: %s", s->path, f->path,
+                              (unsigned long long)(offset + done), strerror(errno));
+        else if (n == 0)
+            r = wfs_error_set(err, EIO, "%s/%s: the file ends at %llu, before the bytes that are needed", s->path,
+                              f->path, (unsigned long long)(offset + done));
+        else if (n > 0)
+            done += (size_t)n;
     }
-    return 0;
+    if (r == 0 && wfs_source_check(s, f) < 0)
+        r = wfs_error_set(err, ESTALE, "%s/%s: the file changed while it was read", s->path, f->path);
+    wfs_source_fd_put(s, f);
+    return r;
 }
 
 int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err)
@@ -297,9 +243,6 @@ int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t m
     r = wfs_source_pread(s, f, 0, data, len, err);
     if (r < 0)
         return r;
-    r = wfs_source_check(s, f);
-    if (r < 0)
-        return wfs_error_set(err, -r, "%s/%s: the file changed while it was read", s->path, f->path);
     data[len] = 0;
     ret->data = WFS_STEAL(data);
     ret->len = len;

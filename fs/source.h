@@ -1,7 +1,8 @@
 /*
  * The source folder on disk, opened once per generation: a folder descriptor, the files in it and what identifies their
- * content (device, inode, size, mtime, ctime). Everything is reached by descriptor (openat below the folder), so a mount over the
- * source changes nothing. Links may lead out of the folder (the HF cache is made of them); what they lead to must be a regular file.
+ * content (device, inode, size, mtime, ctime). Everything is reached by descriptor (openat below the folder), so a
+ * mount over the source changes nothing. Links may lead out of the folder (the HF cache is made of them); what they
+ * lead to must be a regular file.
  */
 #ifndef WFS_FS_SOURCE_H
 #define WFS_FS_SOURCE_H
@@ -9,6 +10,7 @@
 #include "base/blob.h"
 #include "base/error.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,12 +26,17 @@ struct wfs_identity {
 struct wfs_identity wfs_identity_of(const struct stat *st);
 bool wfs_identity_equal(const struct wfs_identity *a, const struct wfs_identity *b);
 
-/* One regular file. Its descriptor is opened on first use and kept until the source is closed. */
+/*
+ * One regular file. Its descriptor is opened on first use and kept for the next, but closed when nobody uses it and
+ * descriptors are wanted for other files, or nobody will read this source again.
+ */
 struct wfs_source_file {
     char *path; /* relative to the folder ("onnx/model.onnx") */
     struct wfs_identity identity;
-    atomic_int fd; /* -1 until opened by wfs_source_fd, then it stays */
-    atomic_bool local; /* once opened: on a file system of this machine, where fstat answers at once */
+    /* Protected by the source's lock; while one holds the descriptor they stay. */
+    int fd;         /* -1 = not open */
+    unsigned users; /* who hold it, or are opening it */
+    bool local;     /* once opened: on a file system of this machine, where fstat answers at once */
 };
 
 struct wfs_source_dir {
@@ -49,14 +56,21 @@ struct wfs_source {
     char **left_out;          /* "name: reason" of what is not shown, the first 100 */
     size_t n_left_out;
     atomic_uint refs;
+
+    pthread_mutex_t lock; /* a leaf; protects what follows and the files' descriptors */
+    size_t n_open;        /* files that have a descriptor */
+    size_t max_open;      /* when so many are open, those that nobody uses are closed */
+    size_t n_users;       /* of all files */
+    bool retired;
 };
 
 /*
- * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation) and walks it: at most
- * 8 levels and 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with only that file in it.
- * Fifos, sockets, devices, dangling links, links to folders, folders on which something is mounted (this mount perhaps) and hidden state
- * (".git", ".cache") are left out, silently but for left_out. One level of a folder that cannot be read is an error that names it.
- * [may block on a hanging source, as all functions here but find and close]
+ * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation)
+ * and walks it: at most 8 levels and 100,000 entries, else -E2BIG. When path names a regular file, the source is its
+ * folder with only that file in it. Fifos, sockets, devices, dangling links, links to folders, folders on which
+ * something is mounted (this mount perhaps) and hidden state (".git", ".cache") are left out, silently but for
+ * left_out. One level of a folder that cannot be read is an error that names it. [may block on a hanging source, as all
+ * functions here but find and close]
  */
 int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
 
@@ -68,23 +82,39 @@ void wfs_source_close(struct wfs_source *s);
 struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *path);
 
 /*
- * The file's descriptor, opened when needed (O_RDONLY | O_CLOEXEC, never waiting on a fifo) and proved to be the file that was
- * listed: a negative errno with err set, -ESTALE when it is another one by now. Thread-safe.
+ * The file's descriptor, opened when needed (O_RDONLY | O_CLOEXEC, never waiting on a fifo) and proved to be the file
+ * that was listed: a negative errno with err set, -ESTALE when it is another one by now or the source is retired. It is
+ * the caller's to use until wfs_source_fd_put. Thread-safe.
  */
-int wfs_source_fd(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err);
+int wfs_source_fd_get(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err);
+int wfs_source_fd_get_open(struct wfs_source *s, struct wfs_source_file *f); /* -1 when it is not open; never waits */
+void wfs_source_fd_put(struct wfs_source *s, struct wfs_source_file *f); /* once per successful get */
 
-/* fstat on the open descriptor: 0 when the content is still the one that was listed, -ESTALE, or another negative errno. */
+/*
+ * Nobody will read this source again: closes its descriptors, those in use when they are put. What asks for one from
+ * now on is told -ESTALE. References stay good. Not while another thread looks whether it has changed.
+ */
+void wfs_source_retire(struct wfs_source *s);
+
+/*
+ * fstat on the descriptor that the caller holds: 0 when the content is still the one that was listed, -ESTALE, or
+ * another negative errno.
+ */
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f);
 
 /* The same when the attributes are at hand: from WFS_IO_STAT, for sources where fstat may wait. */
 int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *now);
 
-/* Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0, -ESTALE, or why
- * it cannot be seen. */
+/*
+ * Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0,
+ * -ESTALE, or why it cannot be seen.
+ */
 int wfs_source_changed(struct wfs_source *s);
 
-/* Reads a range of a file / a whole file of at most max bytes (-EFBIG), for opening a model; the engine's reads go through the pool. A
- * file that ends early is -EIO. */
+/*
+ * Reads a range of a file / a whole file of at most max bytes (-EFBIG), for opening a model; the engine's reads go
+ * through the pool. A file that ends early is -EIO, one that changed meanwhile -ESTALE.
+ */
 int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err);
 int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err);
 

@@ -5,70 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MAX_DEPTH = 8, MAX_ENTRIES = 100000, MAX_LEFT_OUT = 100 };
-
-/* Opens a subfolder without following a link or entering another mount. */
-static int open_below(int dir_fd, const char *path, int flags)
-{
-    struct open_how how = {
-        .flags = (uint64_t)(flags | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW),
-        .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
-    };
-    int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
-
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) /* before Linux 5.6, or an old seccomp filter */
-        fd = openat(dir_fd, path, flags | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    return fd < 0 ? -errno : fd;
-}
-
-int wfs_source_parent(struct wfs_source_parent *p, const struct wfs_source *s, const char *path, const char **ret_base)
-{
-    const char *slash = strrchr(path, '/');
-    size_t len = slash ? (size_t)(slash - path) : 0;
-
-    *ret_base = slash ? slash + 1 : path;
-    if (!slash)
-        return s->dir_fd;
-    if (p->path && strncmp(p->path, path, len) == 0 && p->path[len] == 0)
-        return p->fd;
-    wfs_source_parent_done(p);
-    p->path = strndup(path, len);
-    if (!p->path)
-        return -ENOMEM;
-    p->fd = open_below(s->dir_fd, p->path, O_PATH);
-    if (p->fd < 0) {
-        int r = p->fd;
-
-        wfs_source_parent_done(p);
-        return r;
-    }
-    return p->fd;
-}
-
-void wfs_source_parent_done(struct wfs_source_parent *p)
-{
-    free(p->path);
-    p->path = NULL;
-    wfs_close(&p->fd);
-}
-
-int wfs_source_stat_dir(const struct wfs_source *s, const char *path, struct stat *ret)
-{
-    int fd = open_below(s->dir_fd, path, O_PATH), r;
-
-    if (fd < 0)
-        return fd;
-    r = fstat(fd, ret) < 0 ? -errno : 0;
-    close(fd);
-    return r;
-}
 
 struct walk {
     struct wfs_source *s;
@@ -124,11 +66,9 @@ static int add_file(struct walk *w, const char *path, const struct stat *st)
     if (r < 0)
         return r;
     f = &s->files[s->n_files];
-    f->path = strdup(path);
+    *f = (struct wfs_source_file){ .path = strdup(path), .identity = wfs_identity_of(st), .fd = -1 };
     if (!f->path)
         return out_of_memory(w);
-    f->identity = wfs_identity_of(st);
-    atomic_init(&f->fd, -1);
     s->n_files++;
     return 0;
 }
@@ -159,7 +99,7 @@ static int walk_subdir(struct walk *w, int fd, const char *name, const char *pat
         return leave_out(w, path, "hidden state");
     if (depth >= MAX_DEPTH)
         return wfs_error_set(w->err, E2BIG, "%s/%s: folders more than %d levels deep", w->s->path, path, MAX_DEPTH);
-    sub = open_below(fd, name, O_RDONLY);
+    sub = wfs_source_open_below(fd, name, O_RDONLY);
     if (sub == -EXDEV)
         return leave_out(w, path, "another file system is mounted there");
     if (sub == -ENOENT || sub == -ELOOP || sub == -ENOTDIR)

@@ -7,6 +7,12 @@
 /* Fills files, dirs and left_out of a source whose folder is open. */
 int wfs_source_walk(struct wfs_source *s, struct wfs_error *err);
 
+/*
+ * Opens a subfolder (O_DIRECTORY | O_CLOEXEC) without following a link or entering another mount. The descriptor or a
+ * negative errno.
+ */
+int wfs_source_open_below(int dir_fd, const char *path, int flags);
+
 /* Remembers the last subfolder opened: files come sorted, so one descriptor serves a run of them. */
 struct wfs_source_parent {
     char *path; /* NULL = none */
@@ -16,11 +22,16 @@ struct wfs_source_parent {
 #define WFS_SOURCE_PARENT_INIT { NULL, -1 }
 
 /*
- * The descriptor (O_PATH, owned by p) of the folder that holds a relative path, and the last part of the path. The way there follows no
- * link and enters no other mount (-EXDEV, -ELOOP): this program's own mount may lie below the source.
+ * The descriptor (O_PATH, owned by p) of the folder that holds a relative path, and the last part of the path. The way
+ * there follows no link and enters no other mount (-EXDEV, -ELOOP): this program's own mount may lie below the source.
  */
 int wfs_source_parent(struct wfs_source_parent *p, const struct wfs_source *s, const char *path, const char **ret_base);
 void wfs_source_parent_done(struct wfs_source_parent *p);
+
+/*
+ * How many descriptors of a source's files may be open before idle ones are closed: half of what the process may have.
+ */
+size_t wfs_source_max_open(void);
 
 /* stat of a subfolder, reached the same way. 0 or a negative errno. */
 int wfs_source_stat_dir(const struct wfs_source *s, const char *path, struct stat *ret);

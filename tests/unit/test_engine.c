@@ -247,7 +247,7 @@ static void windows_without_memory(void **state) /* a budget smaller than any ti
 static void make_remote(struct image *m)
 {
     for (int i = 0; i < 2; i++) {
-        assert_true(wfs_source_fd(m->source, m->files[i], NULL) >= 0);
+        assert_true(wfs_source_fd_get(m->source, m->files[i], NULL) >= 0);
         m->files[i]->local = false;
     }
 }

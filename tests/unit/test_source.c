@@ -3,6 +3,8 @@
 
 #include "source.h"
 
+#include <dirent.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -202,14 +204,14 @@ static void another_file_by_now(void **state)
     put(&f, "a", "first");
     put(&f, "b", "first");
     open_it(&f);
-    assert_true(wfs_source_fd(f.s, wfs_source_find(f.s, "b"), &f.err) >= 0);
+    assert_true(wfs_source_fd_get(f.s, wfs_source_find(f.s, "b"), &f.err) >= 0);
     assert_int_equal(wfs_source_check(f.s, wfs_source_find(f.s, "b")), 0);
     assert_int_equal(wfs_source_changed(f.s), 0);
     put(&f, "new", "other");
     at(&f, "new", from);
     at(&f, "a", to);
     assert_int_equal(rename(from, to), 0);
-    assert_int_equal(wfs_source_fd(f.s, wfs_source_find(f.s, "a"), &f.err), -ESTALE);
+    assert_int_equal(wfs_source_fd_get(f.s, wfs_source_find(f.s, "a"), &f.err), -ESTALE);
     assert_contains(f.err.msg, "a: the file has changed since it was listed");
     assert_int_equal(wfs_source_check(f.s, wfs_source_find(f.s, "b")), 0); /* untouched */
     put(&f, "b", "longer than before");
@@ -268,12 +270,117 @@ static void kept_by_a_reference(void **state)
     put(&f, "a", "1");
     open_it(&f);
     again = wfs_source_ref(f.s);
-    fd = wfs_source_fd(f.s, wfs_source_find(f.s, "a"), &f.err);
+    fd = wfs_source_fd_get(f.s, wfs_source_find(f.s, "a"), &f.err);
     wfs_source_close(f.s);
     assert_int_equal(wfs_source_check(again, wfs_source_find(again, "a")), 0);
     wfs_source_close(again);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
     f.s = NULL;
+    fixture_done(&f);
+}
+
+/* Descriptors of this process that lead below the fixture's folder. */
+static int count_open(const struct fixture *f)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *d;
+    int n = 0;
+
+    assert_non_null(dir);
+    while ((d = readdir(dir))) {
+        char to[512];
+        ssize_t len = readlinkat(dirfd(dir), d->d_name, to, sizeof to - 1);
+
+        to[len > 0 ? len : 0] = 0;
+        n += strncmp(to, f->dir.path, strlen(f->dir.path)) == 0;
+    }
+    closedir(dir);
+    return n;
+}
+
+enum { MANY = 150 };
+
+static void read_all(struct fixture *f)
+{
+    assert_int_equal(f->s->n_files, MANY);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            struct wfs_source_file *file = &f->s->files[i];
+            char got[8] = "";
+
+            if (wfs_source_pread(f->s, file, 0, got, 4, &f->err) < 0)
+                fail_msg("%s", f->err.msg);
+            assert_string_equal(got, file->path);
+        }
+    }
+}
+
+/* Soft limits below the number of files: set before the source is opened, and after. */
+static void more_files_than_descriptors(void **state)
+{
+    struct rlimit before, limit;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int late = 0; late < 2; late++) {
+        struct wfs_source_file *held;
+        struct fixture f;
+        char name[8];
+        int fd;
+
+        fixture_init(&f);
+        for (int i = 0; i < MANY; i++) {
+            snprintf(name, sizeof name, "%04d", i);
+            put(&f, name, name);
+        }
+        limit = before;
+        limit.rlim_cur = 64;
+        if (!late)
+            assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        open_it(&f);
+        if (late)
+            assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        held = &f.s->files[7];
+        fd = wfs_source_fd_get(f.s, held, &f.err);
+        assert_true(fd >= 0);
+        read_all(&f);
+        assert_int_equal(held->fd, fd); /* what is in use stays */
+        assert_int_equal(wfs_source_check(f.s, held), 0);
+        assert_true(count_open(&f) > 1);
+        wfs_source_fd_put(f.s, held);
+        fixture_done(&f);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    }
+}
+
+static void retired(void **state)
+{
+    struct wfs_source_file *a, *b;
+    struct fixture f;
+    char byte;
+    int fd;
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "a", "1");
+    put(&f, "b", "2");
+    put(&f, "c", "3");
+    open_it(&f);
+    a = wfs_source_find(f.s, "a");
+    b = wfs_source_find(f.s, "b");
+    assert_int_equal(wfs_source_fd_get_open(f.s, a), -1);
+    fd = wfs_source_fd_get(f.s, a, &f.err);
+    assert_int_equal(wfs_source_pread(f.s, b, 0, &byte, 1, &f.err), 0);
+    assert_int_equal(count_open(&f), 3); /* a, b, the folder */
+    wfs_source_retire(f.s);
+    assert_int_equal(b->fd, -1);
+    assert_int_equal(wfs_source_check(f.s, a), 0);
+    assert_int_equal(wfs_source_fd_get(f.s, b, &f.err), -ESTALE);
+    assert_int_equal(wfs_source_fd_get(f.s, a, &f.err), -ESTALE);
+    assert_int_equal(wfs_source_fd_get_open(f.s, a), -1);
+    wfs_source_fd_put(f.s, a);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    assert_int_equal(count_open(&f), 0);
     fixture_done(&f);
 }
 
@@ -287,6 +394,8 @@ int main(void)
         cmocka_unit_test(another_file_by_now),
         cmocka_unit_test(changes),
         cmocka_unit_test(kept_by_a_reference),
+        cmocka_unit_test(more_files_than_descriptors),
+        cmocka_unit_test(retired),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
