@@ -44,6 +44,7 @@ static void on_looked(void *ctx, int result)
 
     (void)result;
     atomic_store(&skin->source_hangs, false);
+    wfs_prune_check(skin);
     go_on(look);
     unref(look);
     wfs_skin_finish(skin);

@@ -18,6 +18,14 @@ extern const struct fuse_lowlevel_ops wfs_fuse_ops;
 int wfs_skin_new(struct wfs_fs *fs, const struct wfs_options *options, struct wfs_skin **ret);
 void wfs_skin_free(struct wfs_skin *skin); /* when no request is open */
 
+/*
+ * Starts and ends the thread that tells the kernel to let go of the files of old generations: without it, their
+ * descriptors (and the disk space of a model that was replaced) stay as long as the kernel remembers their names. session
+ * is mounted. 0 or a negative errno.
+ */
+int wfs_prune_start(struct wfs_skin *skin, struct fuse_session *session);
+void wfs_prune_stop(struct wfs_skin *skin); /* when the connection has ended */
+
 /* Waits until every request is answered. */
 void wfs_skin_wait_idle(struct wfs_skin *skin);
 

@@ -26,6 +26,14 @@ struct wfs_skin {
     /* What statfs says, summed once per generation; protected by lock. */
     uint64_t summed_generation, total_bytes, n_files;
 
+    /* Letting old generations go (fuse_prune.c). */
+    struct fuse_session *session;
+    pthread_t pruner;
+    bool pruner_runs;
+    pthread_cond_t prune_wanted;
+    uint64_t pruned_generation; /* all before it are let go, or about to be; protected by lock */
+    bool prune;                 /* protected by lock */
+
     /* Looks at the source (fuse_look.c). */
     pthread_t patience;
     pthread_cond_t look_added;
@@ -81,6 +89,9 @@ struct wfs_request *wfs_request_of_job(struct wfs_job *job);
 void wfs_look_then(struct wfs_request *r, bool patiently, void (*then)(struct wfs_request *r));
 int wfs_look_start(struct wfs_skin *skin); /* 0 or a negative errno */
 void wfs_look_stop(struct wfs_skin *skin); /* when no request is open */
+
+/* After a look: when there is a new generation, has the kernel let go of the files of the old ones. */
+void wfs_prune_check(struct wfs_skin *skin);
 
 /* Counts what is not answered yet, for the end of the mount. */
 void wfs_skin_begin(struct wfs_skin *skin);

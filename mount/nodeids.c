@@ -267,6 +267,42 @@ int wfs_nodeids_get(struct wfs_nodeids *t, struct wfs_fs *fs, uint64_t id, struc
     return 0;
 }
 
+/* A file's place as the kernel knows it. False when the kernel has forgotten the folder, and so the name in it. */
+static bool describe(const struct wfs_nodeids *t, const struct slot *s, struct wfs_stale *ret)
+{
+    const char *path = wfs_node_path(s->node), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char folder[MAX_PATH];
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    int32_t parent;
+
+    if (len >= sizeof folder || strlen(name) >= sizeof ret->name)
+        return false;
+    memcpy(folder, path, len);
+    folder[len] = 0;
+    parent = find_key(t, NULL, folder);
+    if (parent == NONE)
+        return false;
+    ret->parent = (uint64_t)t->slots[parent].round << 32 | ((uint64_t)parent + 1);
+    strcpy(ret->name, name);
+    return true;
+}
+
+size_t wfs_nodeids_stale(struct wfs_nodeids *t, const struct wfs_generation *current, size_t *cursor,
+                         struct wfs_stale *ret, size_t max)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&t->lock);
+    for (; *cursor < t->n_used && n < max; ++*cursor) {
+        const struct slot *s = &t->slots[*cursor];
+
+        if (s->lookups && s->generation && s->generation != current && describe(t, s, &ret[n]))
+            n++;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
 size_t wfs_nodeids_count(struct wfs_nodeids *t)
 {
     size_t n;

@@ -32,6 +32,19 @@ void wfs_nodeids_forget(struct wfs_nodeids *t, uint64_t id, uint64_t n_lookups);
 /* 0, or -ESTALE when the id is not known or its folder is not in fs's current generation. */
 int wfs_nodeids_get(struct wfs_nodeids *t, struct wfs_fs *fs, uint64_t id, struct wfs_nodeid *ret);
 
+/* A file of a generation that is not current any more, as the kernel may still know it: by its folder and its name. */
+struct wfs_stale {
+    uint64_t parent; /* the folder's id */
+    char name[256];
+};
+
+/*
+ * The next stale files, at most max of them. *cursor is 0 at first, and carried on; fewer than max are returned at the
+ * end. What comes and goes meanwhile may be missed.
+ */
+size_t wfs_nodeids_stale(struct wfs_nodeids *t, const struct wfs_generation *current, size_t *cursor,
+                         struct wfs_stale *ret, size_t max);
+
 size_t wfs_nodeids_count(struct wfs_nodeids *t); /* with the root */
 
 #endif

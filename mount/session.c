@@ -288,8 +288,10 @@ static int serve(struct session *s, struct wfs_error *err)
         fuse_session_unmount(s->se);
         return wfs_error_set(err, r, "cannot start a thread: %s", strerror(r));
     }
+    wfs_prune_start(s->skin, s->se); /* without it, old files are let go when the kernel needs the memory */
     serve_loop(s);
     signal_event(s->loop_ended);
+    wfs_prune_stop(s->skin);
     wfs_skin_wait_idle(s->skin);
     detach_dead(s);
     fuse_session_unmount(s->se);

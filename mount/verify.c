@@ -106,7 +106,7 @@ static bool report(struct comparison *c)
     struct wfs_model_info info = { 0 };
 
     if (c->difference == UINT64_MAX && c->view_size == c->file_size) {
-        printf("equal: %s and %s, %" PRIu64 " bytes (%s)\n", wfs_node_path(c->node), c->path, c->view_size,
+        printf("equal: view %s and file %s, %" PRIu64 " bytes (%s)\n", wfs_node_path(c->node), c->path, c->view_size,
                wfs_human_bytes(c->view_size, size, sizeof size));
         return true;
     }
@@ -119,7 +119,7 @@ static bool report(struct comparison *c)
     }
     wfs_generation_model_info(c->opened->generation, &info);
     wfs_locate(c->object, info.model, c->difference, where, sizeof where);
-    printf("%s and %s differ at offset %" PRIu64 ": %s\n", wfs_node_path(c->node), c->path, c->difference, where);
+    printf("view %s and file %s differ at offset %" PRIu64 ": %s\n", wfs_node_path(c->node), c->path, c->difference, where);
     return false;
 }
 

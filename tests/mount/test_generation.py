@@ -158,3 +158,25 @@ def test_readers_during_changes_see_one_generation(own, tmp_path):
             thread.join()
         assert not errors
         assert seen and all(data in allowed for data in seen)
+
+
+def test_an_old_generation_lets_go_of_its_files(own, tmp_path):
+    """The disk space of a model that was replaced is free, though the kernel still remembers its names."""
+    source = own("llama2-12-layers")
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        for name in os.listdir(mnt / "tensors"):
+            read(mnt / "tensors" / name)
+        pid = rig.daemon_of(mnt)
+        deleted = lambda: [name for name in os.listdir("/proc/%d/fd" % pid) if descriptor(pid, name).endswith("(deleted)")]
+        replace_by_rename(source)
+        assert deleted(), "the shards should be open"
+        time.sleep(1.05)
+        assert os.stat(mnt / "config.json").st_size > 0
+        rig.wait_for(lambda: not deleted(), 5, "the end of the old shards' descriptors")
+
+
+def descriptor(pid, name):
+    try:
+        return os.readlink("/proc/%d/fd/%s" % (pid, name))
+    except OSError:
+        return ""

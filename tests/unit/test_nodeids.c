@@ -173,6 +173,40 @@ static void a_new_generation_has_new_files_and_the_same_folders(void **state)
     free(bare);
 }
 
+static void stale_files_are_found_by_folder_and_name(void **state)
+{
+    struct wfs_generation *old = make_generation("tensors"), *new = make_generation("tensors");
+    struct wfs_stale stale[4];
+    struct wfs_nodeids *t;
+    uint64_t ids[4], folder;
+    size_t cursor = 0;
+
+    (void)state;
+    strcpy(old->files[1].path, "tensors/a.npy");
+    strcpy(old->files[2].path, "gone/b.npy"); /* a folder that the kernel does not know */
+    assert_int_equal(wfs_nodeids_new(&t), 0);
+    assert_int_equal(wfs_nodeids_lookup(t, old, &old->folder, &folder), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(wfs_nodeids_lookup(t, old, &old->files[i], &ids[i]), 0);
+    assert_int_equal(wfs_nodeids_lookup(t, new, &new->files[0], &ids[3]), 0);
+    assert_int_equal(wfs_nodeids_stale(t, new, &cursor, stale, 4), 2);
+    assert_int_equal(stale[0].parent, 1);
+    assert_string_equal(stale[0].name, "f0");
+    assert_int_equal(stale[1].parent, folder);
+    assert_string_equal(stale[1].name, "a.npy");
+    cursor = 0;
+    assert_int_equal(wfs_nodeids_stale(t, new, &cursor, stale, 1), 1);
+    assert_int_equal(wfs_nodeids_stale(t, new, &cursor, stale, 1), 1);
+    assert_string_equal(stale[0].name, "a.npy");
+    assert_int_equal(wfs_nodeids_stale(t, new, &cursor, stale, 1), 0);
+    cursor = 0;
+    assert_int_equal(wfs_nodeids_stale(t, old, &cursor, stale, 4), 1);
+    assert_string_equal(stale[0].name, "f0");
+    wfs_nodeids_free(t);
+    free(old);
+    free(new);
+}
+
 static void many_ids_are_all_different(void **state)
 {
     struct wfs_generation *g = make_generation("tensors");
@@ -249,6 +283,7 @@ int main(void)
         cmocka_unit_test(the_root_is_1_and_never_forgotten),
         cmocka_unit_test(lookups_are_counted_exactly),
         cmocka_unit_test(a_new_generation_has_new_files_and_the_same_folders),
+        cmocka_unit_test(stale_files_are_found_by_folder_and_name),
         cmocka_unit_test(many_ids_are_all_different),
         cmocka_unit_test(threads_leave_nothing_behind),
     };
