@@ -186,8 +186,8 @@ static int get_known(struct wfs_cache *c, struct wfs_block *b, struct wfs_waiter
     return WFS_CACHE_EXPAND;
 }
 
-int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t from, uint64_t to, struct wfs_waiter *waiter,
-                  struct wfs_block **ret_block, bool *ret_ahead)
+int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t from, uint64_t to,
+                  struct wfs_waiter *waiter, struct wfs_block **ret_block, bool *ret_ahead)
 {
     struct wfs_block *b;
     int answer;
@@ -213,7 +213,8 @@ int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64
     return answer;
 }
 
-int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t need, struct wfs_block **ret_block)
+int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t need,
+                        struct wfs_block **ret_block)
 {
     int answer = WFS_CACHE_HIT;
     struct wfs_block *b;

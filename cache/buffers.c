@@ -1,6 +1,7 @@
 /*
- * Memory for blocks and for reads in flight. Large pieces are mapped, so that they go back to the system when they are freed; a few are kept
- * as spares, because mapping costs a page fault per 4 KiB and a buffer just used is still in the CPU's cache.
+ * Memory for blocks and for reads in flight. Large pieces are mapped, so that they go back to the system when they are
+ * freed; a few are kept as spares, because mapping costs a page fault per 4 KiB and a buffer just used is still in the
+ * CPU's cache.
  */
 #include "private.h"
 
@@ -88,7 +89,8 @@ static void *fresh(size_t size, bool map)
     if (size < MAPPED_MIN)
         return aligned_alloc(ALIGN, round_up(size ? size : 1, ALIGN));
     if (map) {
-        buf = mmap(NULL, round_up(size, PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        buf =
+            mmap(NULL, round_up(size, PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         if (buf != MAP_FAILED)
             return buf;
     }

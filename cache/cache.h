@@ -1,16 +1,17 @@
 /*
- * The block cache: keyed blocks, each made once however many ask for it, under one budget in bytes. It knows keys, sizes and waiters; what is in a
- * block and how it is made is the caller's business.
+ * The block cache: keyed blocks, each made once however many ask for it, under one budget in bytes. It knows keys,
+ * sizes and waiters; what is in a block and how it is made is the caller's business.
  *
- * A block is absent, filling, ready or packed (ready, kept compressed). Whoever asks first for an absent one is told to fill it; the
- * others wait by callback. No lock is held while a block is filled or a callback runs, and nothing here ever blocks a thread.
- * A failed fill is told to those who wait for it and forgotten, so that a later read tries again.
+ * A block is absent, filling, ready or packed (ready, kept compressed). Whoever asks first for an absent one is told to
+ * fill it; the others wait by callback. No lock is held while a block is filled or a callback runs, and nothing here
+ * ever blocks a thread. A failed fill is told to those who wait for it and forgotten, so that a later read tries again.
  *
- * The budget. A reader reserves, before it starts, the most that it will pin and allocate; a reader that finds no room is called back when there is.
- * As a read has all its room from the start, no two reads can wait for each other. What is charged:
+ * The budget. A reader reserves, before it starts, the most that it will pin and allocate; a reader that finds no room
+ * is called back when there is. As a read has all its room from the start, no two reads can wait for each other. What
+ * is charged:
  *     reservations + ready blocks that nobody pins + packed blocks + spare buffers <= limit
- * with one exception: a read that alone needs more than the limit is let in when nothing else is reserved. So the peak is the larger of
- * the limit and the need of one read.
+ * with one exception: a read that alone needs more than the limit is let in when nothing else is reserved. So the peak
+ * is the larger of the limit and the need of one read.
  *
  * All functions may be called from any thread.
  */
@@ -40,7 +41,9 @@ struct wfs_room { /* owned by the caller until admitted is called */
     struct wfs_room *next;                   /* private */
 };
 
-/* Reserves room->bytes: true, and admitted is not called; or false, and it is called later. First come, first served. */
+/*
+ * Reserves room->bytes: true, and admitted is not called; or false, and it is called later. First come, first served.
+ */
 bool wfs_cache_reserve(struct wfs_cache *c, struct wfs_room *room);
 
 /* Unpins n blocks (NULLs are skipped) and gives bytes back, in one step. */
@@ -60,35 +63,41 @@ struct wfs_waiter { /* owned by the caller until ready is called */
 enum wfs_cache_answer {
     WFS_CACHE_HIT,    /* *ret_block is pinned */
     WFS_CACHE_WAIT,   /* another makes it; the waiter is called */
-    WFS_CACHE_FILL,   /* you make it: have a worker call wfs_block_alloc and wfs_cache_publish; the waiter is called by that */
-    WFS_CACHE_EXPAND, /* you make it: have a worker call wfs_cache_expand; the waiter is called by that */
+    WFS_CACHE_FILL,   /* you make it: have a worker call wfs_block_alloc, then wfs_cache_publish, which calls waiters */
+    WFS_CACHE_EXPAND, /* you make it: have a worker call wfs_cache_expand, which calls waiters */
 };
 
 /*
- * Asks for bytes [from, to) of the block key of size bytes. Returns an answer or -ENOMEM. *ret_block is the block (pinned only on
- * WFS_CACHE_HIT). *ret_ahead: the block is being made by read-ahead and nobody has waited for it before, so its job should be promoted.
+ * Asks for bytes [from, to) of the block key of size bytes. Returns an answer or -ENOMEM. *ret_block is the block
+ * (pinned only on WFS_CACHE_HIT). *ret_ahead: the block is being made by read-ahead and nobody has waited for it
+ * before, so its job should be promoted.
  */
-int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t from, uint64_t to, struct wfs_waiter *waiter,
-                  struct wfs_block **ret_block, bool *ret_ahead);
+int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t from, uint64_t to,
+                  struct wfs_waiter *waiter, struct wfs_block **ret_block, bool *ret_ahead);
 
 /*
- * For read-ahead: WFS_CACHE_FILL when the block is absent and there is room for it: then need bytes are reserved, to be given back by
- * wfs_cache_publish. WFS_CACHE_HIT when it is there or on its way. -ENOSPC when there is no room: read-ahead takes nothing from anybody. It
- * evicts only what has been read once, and all of it (being made, or made and not read yet) stays within a quarter of the limit. -ENOMEM.
+ * For read-ahead: WFS_CACHE_FILL when the block is absent and there is room for it: then need bytes are reserved, to be
+ * given back by wfs_cache_publish. WFS_CACHE_HIT when it is there or on its way. -ENOSPC when there is no room:
+ * read-ahead takes nothing from anybody. It evicts only what has been read once, and all of it (being made, or made and
+ * not read yet) stays within a quarter of the limit. -ENOMEM.
  */
-int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t need, struct wfs_block **ret_block);
+int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t need,
+                        struct wfs_block **ret_block);
 
 /* The memory of a block that is to be filled, 64-byte aligned; NULL when out of memory (then publish -ENOMEM). */
 void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 
 /*
- * What making the block cost, in nanoseconds, waiting for the source included. The filler may say so before it publishes: a block that is made
- * faster than it would be packed and unpacked is not packed. Unknown counts as dear.
+ * What making the block cost, in nanoseconds, waiting for the source included. The filler may say so before it
+ * publishes: a block that is made faster than it would be packed and unpacked is not packed. Unknown counts as dear.
  */
 void wfs_block_set_cost(struct wfs_block *b, uint64_t ns);
 
-/* Ends a fill: calls the waiters. On failure the block is forgotten. The filler does not touch b afterwards. ahead_bytes: what
- * wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's. Returns whether anybody waited. */
+/*
+ * Ends a fill: calls the waiters. On failure the block is forgotten. The filler does not touch b afterwards.
+ * ahead_bytes: what wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's. Returns whether
+ * anybody waited.
+ */
 bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes);
 
 /* Unpacks a block and publishes it. */
@@ -99,7 +108,10 @@ const void *wfs_block_data(const struct wfs_block *b); /* of a pinned block */
 /* Forgets all blocks of an object: at once, or when they are unpinned or filled (waiters still get theirs). */
 void wfs_cache_drop(struct wfs_cache *c, uint64_t object);
 
-/* Packs what is about to be evicted, when there is need. For workers between two fills; cheap when there is nothing to do. */
+/*
+ * Packs what is about to be evicted, when there is need. For workers between two fills; cheap when there is nothing to
+ * do.
+ */
 void wfs_cache_tend(struct wfs_cache *c);
 
 /* ---- other memory under the budget (its owner has reserved it) ---- */

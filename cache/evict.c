@@ -158,8 +158,9 @@ bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead)
 }
 
 /*
- * Whether packing a block pays: it costs now, and saves the making only if somebody comes back, so the making must be some times dearer. (A cast of
- * a source in the page cache never is: it is made at several GB/s. A slow disk or network is.)
+ * Whether packing a block pays: it costs now, and saves the making only if somebody comes back, so the making must be
+ * some times dearer. (A cast of a source in the page cache never is: it is made at several GB/s. A slow disk or network
+ * is.)
  */
 static bool is_dear(const struct wfs_cache *c, const struct wfs_block *b)
 {
@@ -182,7 +183,10 @@ static struct wfs_block *choose_to_pack(struct wfs_cache *c)
     return NULL;
 }
 
-/* Locked. The end of packing: what may have happened meanwhile is that a reader came, or that the object went away. Returns what to free. */
+/*
+ * Locked. The end of packing: what may have happened meanwhile is that a reader came, or that the object went away.
+ * Returns what to free.
+ */
 static struct wfs_block *end_packing(struct wfs_cache *c, struct wfs_block *b, uint8_t *packed, uint8_t **ret_data)
 {
     b->packing = false;

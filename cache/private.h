@@ -77,7 +77,8 @@ void wfs_block_free(struct wfs_cache *c, struct wfs_block *b);
 /* evict.c (locked) */
 void wfs_evict_insert(struct wfs_cache *c, struct wfs_block *b); /* nobody pins it any more */
 void wfs_evict_remove(struct wfs_cache *c, struct wfs_block *b); /* it gets pinned, or goes away */
-bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead); /* until charged + more <= limit; false: not possible */
+/* Until charged + more <= limit. False: not possible. */
+bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead);
 uint64_t wfs_evict_charged(const struct wfs_cache *c);
 void wfs_evict_note_peak(struct wfs_cache *c);
 
@@ -93,8 +94,11 @@ void wfs_buffers_put(struct buffers *b, void *buf, size_t size);
 void wfs_buffers_trim(struct buffers *b); /* gives all spares back to the system */
 
 /* tier_lz4.c: pure functions */
-/* Packs size bytes. Returns a malloc'ed block of *ret_size <= 3/4 size bytes, or NULL when it does not shrink that far. */
+/*
+ * Packs size bytes. Returns a malloc'ed block of *ret_size <= 3/4 size bytes, or NULL when it does not shrink that far.
+ */
 uint8_t *wfs_lz4_pack(const uint8_t *data, size_t size, uint32_t *ret_size, bool *ret_shuffled);
-int wfs_lz4_unpack(const uint8_t *packed, uint32_t packed_size, bool shuffled, uint8_t *out, size_t size); /* 0, -EIO, -ENOMEM */
+/* 0, -EIO (it is damaged) or -ENOMEM. */
+int wfs_lz4_unpack(const uint8_t *packed, uint32_t packed_size, bool shuffled, uint8_t *out, size_t size);
 
 #endif

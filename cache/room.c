@@ -3,7 +3,10 @@
 
 #include <assert.h>
 
-/* Locked. Makes the room if it can be made; a read that is alone gets it whatever it needs, as nothing it could wait for would free any. */
+/*
+ * Locked. Makes the room if it can be made; a read that is alone gets it whatever it needs, as nothing it could wait
+ * for would free any.
+ */
 static bool take(struct wfs_cache *c, uint64_t bytes)
 {
     if (!wfs_evict_until(c, bytes, false) && c->reserved > 0)
@@ -34,7 +37,8 @@ bool wfs_cache_reserve(struct wfs_cache *c, struct wfs_room *room)
 
 bool wfs_room_reserve_ahead(struct wfs_cache *c, uint64_t bytes)
 {
-    if (c->rooms || !wfs_evict_until(c, bytes, true) || c->reserved_ahead + c->lists[LIST_AHEAD].bytes + bytes > c->limit / 4)
+    if (c->rooms || !wfs_evict_until(c, bytes, true) ||
+        c->reserved_ahead + c->lists[LIST_AHEAD].bytes + bytes > c->limit / 4)
         return false;
     c->reserved += bytes;
     c->reserved_ahead += bytes;

@@ -1,6 +1,6 @@
 /*
- * The compressed tier's format: lz4 of the block, either as it is or with the bytes of each group of four sorted by place first, which lets
- * floats with empty low bytes (float32 made of bfloat16) shrink to half.
+ * The compressed tier's format: lz4 of the block, either as it is or with the bytes of each group of four sorted by
+ * place first, which lets floats with empty low bytes (float32 made of bfloat16) shrink to half.
  */
 #include "private.h"
 

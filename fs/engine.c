@@ -20,7 +20,8 @@ int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine *
     if (r < 0)
         wfs_error_set(err, -r, "block cache: out of memory");
     else
-        r = wfs_pool_new(options->n_workers, WFS_PIPELINE_SCRATCH, !options->no_io_uring, options->hooks, &e->pool, err);
+        r = wfs_pool_new(options->n_workers, WFS_PIPELINE_SCRATCH, !options->no_io_uring, options->hooks, &e->pool,
+                         err);
     if (r < 0) {
         wfs_engine_free(e);
         return r;
@@ -58,8 +59,8 @@ void wfs_object_state_unref(struct object_state *s)
     free(s);
 }
 
-int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs_layout *layout, struct wfs_source *source,
-                    struct wfs_source_file **files, size_t n_files, const char *name)
+int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs_layout *layout,
+                    struct wfs_source *source, struct wfs_source_file **files, size_t n_files, const char *name)
 {
     struct object_state *s = calloc(1, sizeof *s);
 

@@ -1,6 +1,6 @@
 /*
- * The engine: the one read loop over layouts. A read is asynchronous: it is answered at once when everything is in memory, else by a
- * worker once the last missing piece is there.
+ * The engine: the one read loop over layouts. A read is asynchronous: it is answered at once when everything is in
+ * memory, else by a worker once the last missing piece is there.
  */
 #ifndef WFS_FS_ENGINE_H
 #define WFS_FS_ENGINE_H
@@ -23,14 +23,20 @@ struct wfs_engine_options {
     bool no_io_uring;
     const struct wfs_io_hooks *hooks; /* tests; or NULL */
     bool no_compress; /* without the lz4 tier */
-    /* Called once per object and cause (on a worker) when data cannot be offered: tensor and reason in err. The program logs it. */
+    /*
+     * Called once per object and cause (on a worker) when data cannot be offered: tensor and reason in err. The program
+     * logs it.
+     */
     void (*on_error)(void *ctx, const struct wfs_error *err);
     void *on_error_ctx;
 };
 
 int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine **ret, struct wfs_error *err);
 
-/* After every read is done. When a worker hangs on a source that does not answer, the engine is left in memory after some seconds. */
+/*
+ * After every read is done. When a worker hangs on a source that does not answer, the engine is left in memory after
+ * some seconds.
+ */
 void wfs_engine_free(struct wfs_engine *e);
 struct wfs_pool *wfs_engine_pool(struct wfs_engine *e);
 
@@ -47,18 +53,18 @@ struct wfs_object {
 };
 
 /*
- * 0 or -ENOMEM. Everything passed is kept by pointer and outlives the object, but the source, of which the engine holds a reference while reads of
- * its own (read-ahead) are in flight.
+ * 0 or -ENOMEM. Everything passed is kept by pointer and outlives the object, but the source, of which the engine holds
+ * a reference while reads of its own (read-ahead) are in flight.
  */
-int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs_layout *layout, struct wfs_source *source,
-                    struct wfs_source_file **files, size_t n_files, const char *name);
+int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs_layout *layout,
+                    struct wfs_source *source, struct wfs_source_file **files, size_t n_files, const char *name);
 
 /* After every read of it is done. Drops its tiles and its read-ahead; never waits, may be called from any thread. */
 void wfs_object_done(struct wfs_object *o, struct wfs_engine *e);
 
 /*
- * The same, but its tiles stay: for an object that may come back over an equal layout. Give the new one the old id, right after
- * wfs_object_init, and it finds them.
+ * The same, but its tiles stay: for an object that may come back over an equal layout. Give the new one the old id,
+ * right after wfs_object_init, and it finds them.
  */
 void wfs_object_park(struct wfs_object *o, struct wfs_engine *e);
 
@@ -78,11 +84,15 @@ enum { WFS_MAX_IOV = 1000 };
 void wfs_engine_read(struct wfs_engine *e, struct wfs_read *r);
 void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r); /* unpins; call once after done */
 
-/* The same for a caller that may wait (export, verify): fills buf. 0 or a negative errno (-EINVAL: not within the file). Not for workers. */
+/*
+ * The same for a caller that may wait (export, verify): fills buf. 0 or a negative errno (-EINVAL: not within the
+ * file). Not for workers.
+ */
 int wfs_engine_pread(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, void *buf, size_t len);
 
 struct wfs_engine_stats {
-    uint64_t cache_limit, cache_bytes, cache_peak_bytes, lz4_bytes, tiles_made, tile_hits, tile_misses, tiles_evicted, lz4_hits;
+    uint64_t cache_limit, cache_bytes, cache_peak_bytes, lz4_bytes, tiles_made, tile_hits, tile_misses, tiles_evicted,
+        lz4_hits;
     uint64_t lz4_unpacked_bytes; /* what lz4_bytes unpack to */
     uint64_t source_bytes_read, bytes_served, read_errors, readahead_tiles;
     uint64_t readahead_wasted; /* made ahead, and nobody came */

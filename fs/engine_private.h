@@ -55,11 +55,18 @@ void wfs_engine_tell(struct wfs_engine *e, struct object_state *s, int64_t cause
 uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile);
 struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t tile);
 
-/* Has a block that the cache told us to fill (or to expand) made; in every case it gets published. ahead_bytes > 0: as read-ahead. */
-void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b, uint64_t ahead_bytes);
+/*
+ * Has a block that the cache told us to fill (or to expand) made; in every case it gets published. ahead_bytes > 0: as
+ * read-ahead.
+ */
+void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+                   uint64_t ahead_bytes);
 void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b);
 
-/* readahead.c: a read of [offset, offset + len) is being made; asks for what comes next. Only while that read is not done. */
+/*
+ * readahead.c: a read of [offset, offset + len) is being made; asks for what comes next. Only while that read is not
+ * done.
+ */
 void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, uint64_t len);
 
 #endif

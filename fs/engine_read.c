@@ -154,7 +154,8 @@ static void get_tile(struct reading *rd, struct tile_piece *t)
 
     t->waiter.ready = tile_ready;
     atomic_fetch_add(&rd->pending, 1);
-    answer = wfs_cache_get(rd->e->cache, key, t->tile_bytes, t->from, t->from + rd->iov[t->iov].iov_len, &t->waiter, &b, &ahead);
+    answer = wfs_cache_get(rd->e->cache, key, t->tile_bytes, t->from, t->from + rd->iov[t->iov].iov_len, &t->waiter, &b,
+                           &ahead);
     if (answer == WFS_CACHE_FILL) {
         wfs_tile_fill(rd->e, o, t->segment, t->tile, b, 0);
     } else if (answer == WFS_CACHE_EXPAND) {
@@ -263,7 +264,8 @@ static int check_extents(struct reading *rd)
     if (r == -ECANCELED)
         return r;
     if (r < 0) {
-        wfs_error_set(&err, -r, "%s: %s", file->path, r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
+        wfs_error_set(&err, -r, "%s: %s", file->path,
+                      r == -ESTALE ? "the file has changed since it was mounted" : strerror(-r));
         wfs_engine_tell(rd->e, rd->state, CAUSE_CHANGED, &err);
         return r;
     }
@@ -272,8 +274,8 @@ static int check_extents(struct reading *rd)
         if (r == 0)
             continue;
         if (r != -ECANCELED) {
-            wfs_error_set(&err, -r, "%s: read of %zu bytes at %llu: %s", o->files[rd->io_files[i]]->path, rd->ios[i].len,
-                          (unsigned long long)rd->ios[i].offset, strerror(-r));
+            wfs_error_set(&err, -r, "%s: read of %zu bytes at %llu: %s", o->files[rd->io_files[i]]->path,
+                          rd->ios[i].len, (unsigned long long)rd->ios[i].offset, strerror(-r));
             wfs_engine_tell(rd->e, rd->state, CAUSE_EXTENT, &err);
         }
         return r;

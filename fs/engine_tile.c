@@ -150,7 +150,8 @@ static int make(struct fill *f, void *scratch)
     if (r == -EDOM) {
         const char *file_type = wfs_ggml_types[bad.refusal == WFS_REFUSED_VIA ? f->plan.via : f->plan.dst].name;
 
-        wfs_error_set(&f->err, EIO, "a value that llama-quantize refuses (NaN, infinite or too large as %s) at element %llu, row %llu",
+        wfs_error_set(&f->err, EIO,
+                      "a value that llama-quantize refuses (NaN, infinite or too large as %s) at element %llu, row %llu",
                       file_type, (unsigned long long)bad.elem, (unsigned long long)(bad.elem / f->plan.row_elems));
     } else {
         wfs_error_set(&f->err, EIO, "cannot be made into %s: %s", wfs_ggml_types[f->plan.dst].name, strerror(-r));
@@ -207,7 +208,8 @@ static void run_expand(struct wfs_job *job, void *scratch)
     free_fill(f);
 }
 
-static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b)
+static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile,
+                             struct wfs_block *b)
 {
     struct fill *f = calloc(1, sizeof *f);
     const struct wfs_plan *p = o->layout->segments[segment].plan;
@@ -231,7 +233,8 @@ static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t 
     return f;
 }
 
-void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b, uint64_t ahead_bytes)
+void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+                   uint64_t ahead_bytes)
 {
     struct fill *f = new_fill(e, o, segment, tile, b);
 

@@ -65,14 +65,20 @@ static int refuse(const struct make *m, enum wfs_refusal refusal, uint64_t elem)
     return -EDOM;
 }
 
-/* The source's own type is that of the 16-bit file, and NaNs are refused: then its values pass through that file unchanged. */
+/*
+ * The source's own type is that of the 16-bit file, and NaNs are refused: then its values pass through that file
+ * unchanged.
+ */
 static bool via_is_source(const struct wfs_plan *p)
 {
     return p->validate_via && ((p->via == WFS_TYPE_F16 && p->tensor->dtype == WFS_F16) ||
                                (p->via == WFS_TYPE_BF16 && p->tensor->dtype == WFS_BF16));
 }
 
-/* Decodes n values to m->floats, as they come out of the file that the reference quantises from. elem: of the first, for messages. */
+/*
+ * Decodes n values to m->floats, as they come out of the file that the reference quantises from. elem: of the first,
+ * for messages.
+ */
 static int decode_rounded(const struct make *m, const uint8_t *source, size_t n, uint64_t elem)
 {
     const struct wfs_plan *p = m->p;
@@ -133,10 +139,13 @@ static bool has_kernels(const struct wfs_plan *p, const struct wfs_kernels *k)
            (p->via == WFS_TYPE_F32 || ((p->via == WFS_TYPE_F16 || p->via == WFS_TYPE_BF16) && k->encode[p->via]));
 }
 
-int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end, const uint8_t *source,
-                      const struct wfs_runs *runs, uint8_t *out, void *scratch, struct wfs_bad_value *ret_bad)
+int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end,
+                      const uint8_t *source, const struct wfs_runs *runs, uint8_t *out, void *scratch,
+                      struct wfs_bad_value *ret_bad)
 {
-    struct make m = { p, k, k->decode[p->tensor->dtype], scratch, (uint16_t *)((float *)scratch + WFS_PIPELINE_CHUNK), ret_bad };
+    struct make m = {
+        p, k, k->decode[p->tensor->dtype], scratch, (uint16_t *)((float *)scratch + WFS_PIPELINE_CHUNK), ret_bad
+    };
 
     if (!has_kernels(p, k))
         return -ENOTSUP;

@@ -1,6 +1,6 @@
 /*
- * How an output tensor is cut into tiles, and how one tile is made: rows put in order, decoded, rounded, encoded, validated. Pure functions
- * over bytes; a tile depends on nothing but its plan and its index.
+ * How an output tensor is cut into tiles, and how one tile is made: rows put in order, decoded, rounded, encoded,
+ * validated. Pure functions over bytes; a tile depends on nothing but its plan and its index.
  */
 #ifndef WFS_FS_PIPELINE_H
 #define WFS_FS_PIPELINE_H
@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /*
- * Elements of a tile. At the speed of the q4_K kernel (some 150 million elements a second) it is made in under a millisecond, which is what a
- * reader of 4 KiB at random waits for; and as float32 it is the 512 KiB that half of the largest FUSE request is.
+ * Elements of a tile. At the speed of the q4_K kernel (some 150 million elements a second) it is made in under a
+ * millisecond, which is what a reader of 4 KiB at random waits for; and as float32 it is the 512 KiB that half of the
+ * largest FUSE request is.
  */
 enum { WFS_TILE_ELEMS = 128 * 1024 };
 
@@ -45,10 +46,12 @@ struct wfs_bad_value {
 };
 
 /*
- * Makes output elements [begin, end) (of one tile, or whole blocks of one) from the gathered source bytes of `runs` (as wfs_transform_runs has
- * them for the same range) into out (4-byte aligned). 0; -EDOM when a value must be refused, and *ret_bad says which; -ENOTSUP without a kernel.
+ * Makes output elements [begin, end) (of one tile, or whole blocks of one) from the gathered source bytes of `runs` (as
+ * wfs_transform_runs has them for the same range) into out (4-byte aligned). 0; -EDOM when a value must be refused, and
+ * *ret_bad says which; -ENOTSUP without a kernel.
  */
-int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end, const uint8_t *source,
-                      const struct wfs_runs *runs, uint8_t *out, void *scratch, struct wfs_bad_value *ret_bad);
+int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end,
+                      const uint8_t *source, const struct wfs_runs *runs, uint8_t *out, void *scratch,
+                      struct wfs_bad_value *ret_bad);
 
 #endif

@@ -98,8 +98,9 @@ static void leave(struct wfs_pool *p, struct wfs_job *job)
 }
 
 /*
- * Locked. Marks one sleeping worker as woken; the caller wakes it after unlocking. To start a job, best one that may have more reads in
- * flight; but one that has its fill must hear of it too, else it would sleep on without losing patience.
+ * Locked. Marks one sleeping worker as woken; the caller wakes it after unlocking. To start a job, best one that may
+ * have more reads in flight; but one that has its fill must hear of it too, else it would sleep on without losing
+ * patience.
  */
 static struct wfs_worker *choose_sleeper(struct wfs_pool *p, bool to_start)
 {
@@ -301,7 +302,10 @@ static void start(struct wfs_worker *w, struct wfs_job *job)
     begin(w, job, job->ios, job->n_ios);
 }
 
-/* Locked. True when something has been done or chosen to do (then unlocked), false when there is nothing (still locked). */
+/*
+ * Locked. True when something has been done or chosen to do (then unlocked), false when there is nothing (still
+ * locked).
+ */
 static bool step(struct wfs_worker *w, bool *started)
 {
     struct wfs_pool *p = w->pool;
@@ -338,7 +342,8 @@ static bool step(struct wfs_worker *w, bool *started)
 static void sleep_until_woken(struct wfs_worker *w)
 {
     struct wfs_pool *p = w->pool;
-    bool waiting_jobs = first_below(p->queued, WFS_PRIORITY_COUNT) != NULL; /* this worker has its fill of reads in flight */
+    /* Then this worker has its fill of reads in flight. */
+    bool waiting_jobs = first_below(p->queued, WFS_PRIORITY_COUNT) != NULL;
     struct wfs_io *done;
 
     w->sleeping = true;

@@ -1,9 +1,10 @@
 /*
- * The worker pool: every thread takes jobs, has their source reads done (io_uring, several in flight per worker; plain pread where the
- * kernel refuses io_uring) and runs them when the bytes are there. Reads that a person waits for go before read-ahead.
+ * The worker pool: every thread takes jobs, has their source reads done (io_uring, several in flight per worker; plain
+ * pread where the kernel refuses io_uring) and runs them when the bytes are there. Reads that a person waits for go
+ * before read-ahead.
  *
- * A source that hangs blocks only the jobs that read it: a worker with io_uring never waits for one read while others can go on, and when
- * nothing comes back it starts further jobs. (With pread each hanging read holds its worker.)
+ * A source that hangs blocks only the jobs that read it: a worker with io_uring never waits for one read while others
+ * can go on, and when nothing comes back it starts further jobs. (With pread each hanging read holds its worker.)
  */
 #ifndef WFS_FS_POOL_H
 #define WFS_FS_POOL_H
@@ -30,7 +31,7 @@ struct wfs_io { /* one request to the source */
     void *buf;
     size_t len;
     int result;     /* set before run: 0, or a negative errno (-EIO when the file ends early) */
-    bool abandoned; /* set before run: the kernel may still write into buf: never free or reuse it (see wfs_pool_free) */
+    bool abandoned; /* set before run: the kernel may still write into buf, never free or reuse it (wfs_pool_free) */
     /* private to the pool */
     size_t done;
     struct wfs_job *job;
@@ -43,8 +44,8 @@ struct wfs_job {
     struct wfs_io *ios; /* done before run; may be NULL */
     size_t n_ios;
     /*
-     * NULL, or called on a worker right before the reads begin: may open, allocate and set ios and n_ios. A negative errno: nothing is
-     * read, n_ios becomes 0 and that is `prepared` when run is called.
+     * NULL, or called on a worker right before the reads begin: may open, allocate and set ios and n_ios. A negative
+     * errno: nothing is read, n_ios becomes 0 and that is `prepared` when run is called.
      */
     int (*prepare)(struct wfs_job *job);
     int prepared;
@@ -72,18 +73,19 @@ struct wfs_io_hooks {
 struct wfs_pool;
 
 /*
- * Starts n_workers threads (0: as many as the process may use: CPU affinity and the cgroup's quota), each with scratch_bytes of memory
- * (64-byte aligned) handed to run. All signals are blocked in them. use_io_uring false, or a kernel that refuses it, means pread.
- * hooks may be NULL, else they outlive the pool. *ret on success.
+ * Starts n_workers threads (0: as many as the process may use: CPU affinity and the cgroup's quota), each with
+ * scratch_bytes of memory (64-byte aligned) handed to run. All signals are blocked in them. use_io_uring false, or a
+ * kernel that refuses it, means pread. hooks may be NULL, else they outlive the pool. *ret on success.
  */
 int wfs_pool_new(unsigned n_workers, size_t scratch_bytes, bool use_io_uring, const struct wfs_io_hooks *hooks,
                  struct wfs_pool **ret, struct wfs_error *err);
 
 /*
- * Ends the workers. Jobs that have not begun are run with cancelled set and every io result -ECANCELED. Reads in flight are waited for,
- * on a hanging source for a second at most: then they are abandoned, and their buffers must be leaked on purpose.
- * False when a worker hangs within a job (it opens a file of a source that does not answer, or reads it by pread): then the pool, and what
- * its jobs use, must be left alone until the process ends (or this is called again, and true).
+ * Ends the workers. Jobs that have not begun are run with cancelled set and every io result -ECANCELED. Reads in flight
+ * are waited for, on a hanging source for a second at most: then they are abandoned, and their buffers must be leaked
+ * on purpose. False when a worker hangs within a job (it opens a file of a source that does not answer, or reads it by
+ * pread): then the pool, and what its jobs use, must be left alone until the process ends (or this is called again, and
+ * true).
  */
 bool wfs_pool_free(struct wfs_pool *p);
 
@@ -101,12 +103,15 @@ bool wfs_pool_uses_io_uring(const struct wfs_pool *p);
 const char *wfs_pool_io_reason(const struct wfs_pool *p); /* why io_uring is not in use; "" when it is */
 uint64_t wfs_pool_bytes_read(const struct wfs_pool *p);
 
-/* How many CPUs this process may use: sched_getaffinity, and cpu.max of its cgroup (v2) or cfs quota (v1), rounded up, at least 1. */
+/*
+ * How many CPUs this process may use: sched_getaffinity, and cpu.max of its cgroup (v2) or cfs quota (v1), rounded up,
+ * at least 1.
+ */
 unsigned wfs_pool_default_workers(void);
 
 /*
- * The cgroup part of it: the smallest quota, in CPUs rounded up, of the cgroup that `cgroup_file` (as /proc/self/cgroup) names and its
- * parents, below `mount` (as /sys/fs/cgroup). UINT_MAX when there is none.
+ * The cgroup part of it: the smallest quota, in CPUs rounded up, of the cgroup that `cgroup_file` (as
+ * /proc/self/cgroup) names and its parents, below `mount` (as /sys/fs/cgroup). UINT_MAX when there is none.
  */
 unsigned wfs_pool_cgroup_quota(const char *cgroup_file, const char *mount);
 

@@ -77,7 +77,8 @@ static void free_advice(struct wfs_job *job, void *scratch)
 }
 
 /* Nobody waits for advice, and when it fails nothing is lost. */
-static void advise(struct wfs_engine *e, struct wfs_object *o, const struct wfs_segment *seg, uint64_t from, uint64_t to)
+static void advise(struct wfs_engine *e, struct wfs_object *o, const struct wfs_segment *seg, uint64_t from,
+                   uint64_t to)
 {
     struct wfs_source_file *file = o->files[seg->extent.file];
     int fd = wfs_source_fd_get_open(o->source, file);
@@ -87,7 +88,9 @@ static void advise(struct wfs_engine *e, struct wfs_object *o, const struct wfs_
         wfs_source_fd_put(o->source, file);
     if (!a)
         return;
-    a->io = (struct wfs_io){ .kind = WFS_IO_ADVISE, .fd = fd, .offset = seg->extent.offset + (from - seg->begin), .len = to - from };
+    a->io = (struct wfs_io){
+        .kind = WFS_IO_ADVISE, .fd = fd, .offset = seg->extent.offset + (from - seg->begin), .len = to - from
+    };
     a->source = wfs_source_ref(o->source);
     a->file = file;
     a->job.ios = &a->io;

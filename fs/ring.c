@@ -47,7 +47,8 @@ static int open_queue(struct io_uring *ring)
 static int prove(struct io_uring *ring)
 {
     struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
-    bool known = probe && io_uring_opcode_supported(probe, IORING_OP_READ) && io_uring_opcode_supported(probe, IORING_OP_STATX) &&
+    bool known = probe && io_uring_opcode_supported(probe, IORING_OP_READ) &&
+                 io_uring_opcode_supported(probe, IORING_OP_STATX) &&
                  io_uring_opcode_supported(probe, IORING_OP_FADVISE) &&
                  io_uring_opcode_supported(probe, IORING_OP_ASYNC_CANCEL);
     struct io_uring_cqe *cqe;
@@ -193,7 +194,10 @@ static void take_completions(struct wfs_ring *r)
 void wfs_ring_stop(struct wfs_ring *r)
 {
     r->stopped = true;
-    /* The kernel ends requests after the ring is gone, at its leisure, and the read of event_fd writes into r: end it first. */
+    /*
+     * The kernel ends requests after the ring is gone, at its leisure, and the read of event_fd writes into r: end it
+     * first.
+     */
     wfs_ring_wake(r);
     for (int i = 0; r->armed && i < 100; i++) {
         struct io_uring_cqe *cqe;

@@ -1,7 +1,7 @@
 /*
- * One worker's io_uring: requests go in, finished ones come out, another thread can wake the wait. Short reads are continued,
- * EINTR and EAGAIN repeated. All functions but wfs_ring_wake and wfs_ring_close belong to the thread that opened the
- * ring.
+ * One worker's io_uring: requests go in, finished ones come out, another thread can wake the wait. Short reads are
+ * continued, EINTR and EAGAIN repeated. All functions but wfs_ring_wake and wfs_ring_close belong to the thread that
+ * opened the ring.
  */
 #ifndef WFS_FS_RING_H
 #define WFS_FS_RING_H
@@ -16,8 +16,10 @@ int wfs_ring_open(struct wfs_ring **ret, struct wfs_error *err);
 /* No more reads: the last call of the ring's thread. It can still be woken (to no effect). */
 void wfs_ring_stop(struct wfs_ring *r);
 
-/* After the ring's thread has stopped it and nobody wakes it any more. Reads still in flight are left to the kernel, which may yet write
- * into their buffers. */
+/*
+ * After the ring's thread has stopped it and nobody wakes it any more. Reads still in flight are left to the kernel,
+ * which may yet write into their buffers.
+ */
 void wfs_ring_close(struct wfs_ring *r);
 
 void wfs_ring_begin(struct wfs_ring *r, struct wfs_io *io);
@@ -25,8 +27,8 @@ void wfs_ring_begin(struct wfs_ring *r, struct wfs_io *io);
 enum { WFS_RING_FOREVER = -1 };
 
 /*
- * Submits what is queued and returns the finished reads as a list, io->result set. When none is finished it waits up to wait_ms for one
- * (0: not at all) or for wfs_ring_wake; NULL then.
+ * Submits what is queued and returns the finished reads as a list, io->result set. When none is finished it waits up to
+ * wait_ms for one (0: not at all) or for wfs_ring_wake; NULL then.
  */
 struct wfs_io *wfs_ring_reap(struct wfs_ring *r, int wait_ms);
 

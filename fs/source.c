@@ -203,7 +203,8 @@ int wfs_source_changed(struct wfs_source *s)
     return r == -ENOENT || r == -ENOTDIR || r == -EXDEV || r == -ELOOP ? -ESTALE : r;
 }
 
-int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err)
+int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len,
+                     struct wfs_error *err)
 {
     int fd = wfs_source_fd_get(s, f, err), r = 0;
     size_t done = 0;
@@ -228,15 +229,16 @@ int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t o
     return r;
 }
 
-int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err)
+int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret,
+                     struct wfs_error *err)
 {
     WFS_CLEANUP(wfs_free) uint8_t *data = NULL;
     size_t len = (size_t)f->identity.size;
     int r;
 
     if (f->identity.size > max)
-        return wfs_error_set(err, EFBIG, "%s/%s: %llu bytes, more than the %llu that such a file may have", s->path, f->path,
-                             (unsigned long long)f->identity.size, (unsigned long long)max);
+        return wfs_error_set(err, EFBIG, "%s/%s: %llu bytes, more than the %llu that such a file may have", s->path,
+                             f->path, (unsigned long long)f->identity.size, (unsigned long long)max);
     data = malloc(len + 1); /* a NUL behind it, for readers of text */
     if (!data)
         return wfs_error_set(err, ENOMEM, "%s/%s: out of memory", s->path, f->path);

@@ -115,7 +115,9 @@ int wfs_source_changed(struct wfs_source *s);
  * Reads a range of a file / a whole file of at most max bytes (-EFBIG), for opening a model; the engine's reads go
  * through the pool. A file that ends early is -EIO, one that changed meanwhile -ESTALE.
  */
-int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len, struct wfs_error *err);
-int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret, struct wfs_error *err);
+int wfs_source_pread(struct wfs_source *s, struct wfs_source_file *f, uint64_t offset, void *buf, size_t len,
+                     struct wfs_error *err);
+int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t max, struct wfs_blob *ret,
+                     struct wfs_error *err);
 
 #endif

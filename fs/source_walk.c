@@ -148,7 +148,7 @@ static void close_dir(DIR **d)
 
 static int walk_dir(struct walk *w, int fd, const char *path, unsigned depth)
 {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it, and fd's position is not ours */
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it; fd's position is not ours */
     WFS_CLEANUP(close_dir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *d;
 

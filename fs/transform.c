@@ -28,7 +28,10 @@ static void add_run(struct wfs_runs *r, uint64_t first, uint64_t n)
     r->n_elems += n;
 }
 
-/* The part of one head that output rows [begin, end) take: rows of the first half at even places, of the second at odd ones. */
+/*
+ * The part of one head that output rows [begin, end) take: rows of the first half at even places, of the second at odd
+ * ones.
+ */
 static void add_head(struct wfs_runs *r, const struct wfs_plan *p, uint64_t head, uint64_t begin, uint64_t end)
 {
     uint64_t n = p->n_rows / p->n_heads, base = head * n;

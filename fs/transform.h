@@ -1,4 +1,7 @@
-/* The order of rows: which source elements a piece of an output tensor is made of, and where each of its rows then is. Pure functions. */
+/*
+ * The order of rows: which source elements a piece of an output tensor is made of, and where each of its rows then is.
+ * Pure functions.
+ */
 #ifndef WFS_FS_TRANSFORM_H
 #define WFS_FS_TRANSFORM_H
 
@@ -24,8 +27,8 @@ struct wfs_runs {
 uint64_t wfs_transform_row(const struct wfs_plan *p, uint64_t row);
 
 /*
- * What output elements [begin, end) are made of, as few runs as there can be. With WFS_ROWS_ROPE the range is whole rows or lies within
- * one row (assert).
+ * What output elements [begin, end) are made of, as few runs as there can be. With WFS_ROWS_ROPE the range is whole
+ * rows or lies within one row (assert).
  */
 void wfs_transform_runs(const struct wfs_plan *p, uint64_t begin, uint64_t end, struct wfs_runs *ret);
 

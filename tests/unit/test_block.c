@@ -263,7 +263,8 @@ static void room_comes_in_turn(void **state)
     (void)state;
     reserve(c, 50 * KIB); /* over the limit, but alone */
     for (int i = 0; i < N; i++) {
-        q[i] = (struct queued){ { .bytes = (uint64_t)(1 + i % 20) * KIB, .admitted = admitted }, c, order, &n, &depth, i };
+        q[i] =
+            (struct queued){ { .bytes = (uint64_t)(1 + i % 20) * KIB, .admitted = admitted }, c, order, &n, &depth, i };
         assert_false(wfs_cache_reserve(c, &q[i].room));
     }
     assert_int_equal(n, 0);
@@ -360,8 +361,8 @@ static void visit_ready(struct wfs_waiter *w, int result, struct wfs_block *b)
     pthread_mutex_unlock(&v->lock);
 }
 
-static void storm_fill(struct storm *s, struct wfs_block *b, unsigned object, unsigned index, unsigned size, unsigned dice,
-                       uint64_t ahead)
+static void storm_fill(struct storm *s, struct wfs_block *b, unsigned object, unsigned index, unsigned size,
+                       unsigned dice, uint64_t ahead)
 {
     uint8_t *data;
 

@@ -133,10 +133,13 @@ static void lay_out(struct image *m)
 
     m->dims[0] = ROWS;
     m->dims[1] = COLS;
-    m->tensors[0] = (struct wfs_tensor){ .name = "t.bf16", .dims = m->dims, .n_dims = 2, .offset = 100, .n_bytes = N * 2, .n_elems = N,
-                                         .dtype = WFS_BF16 };
-    m->tensors[1] = (struct wfs_tensor){ .name = "t.f32", .dims = m->dims, .n_dims = 2, .offset = 100 + N * 2, .n_bytes = N * 4,
-                                         .n_elems = N, .dtype = WFS_F32 };
+    m->tensors[0] = (struct wfs_tensor){
+        .name = "t.bf16", .dims = m->dims, .n_dims = 2, .offset = 100, .n_bytes = N * 2, .n_elems = N, .dtype = WFS_BF16
+    };
+    m->tensors[1] = (struct wfs_tensor){
+        .name = "t.f32", .dims = m->dims, .n_dims = 2, .offset = 100 + N * 2, .n_bytes = N * 4, .n_elems = N,
+        .dtype = WFS_F32
+    };
     wfs_layout_init(&m->layout);
     wfs_layout_add_shared(&m->layout, (const uint8_t *)head, sizeof head);
     put(m, head, sizeof head);
@@ -167,7 +170,8 @@ static void lay_out(struct image *m)
 static struct image *image_new(const struct wfs_engine_options *more)
 {
     struct image *m = calloc(1, sizeof *m);
-    struct wfs_engine_options options = more ? *more : (struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2 };
+    struct wfs_engine_options options =
+        more ? *more : (struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2 };
     struct wfs_error err = { 0 };
 
     rig_dir_init(&m->dir);
@@ -256,7 +260,8 @@ static void windows_of_a_remote_source(void **state)
 {
     (void)state;
     for (int ring = 0; ring < 2; ring++) {
-        struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 1, .n_workers = 2, .no_io_uring = !ring });
+        struct image *m =
+            image_new(&(struct wfs_engine_options){ .cache_size = 1, .n_workers = 2, .no_io_uring = !ring });
 
         make_remote(m);
         for (uint64_t offset = 0; offset < m->size; offset += 97)
@@ -280,7 +285,8 @@ static void input_errors(void **state)
     enum { TENSOR = 64, EXTENT = 64 + N * 4 };
     struct rig_faults faults = { .bad = UINT64_MAX };
     struct wfs_io_hooks hooks = { &faults, rig_inject };
-    struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
+    struct image *m =
+        image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
     struct wfs_engine_stats stats;
 
     (void)state;
@@ -465,7 +471,8 @@ static void each_tile_once(void **state)
 {
     struct rig_faults faults = { .bad = UINT64_MAX, .slow_ms = 20 };
     struct wfs_io_hooks hooks = { &faults, rig_inject };
-    struct image *m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
+    struct image *m =
+        image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 2, .hooks = &hooks });
     struct wfs_engine_stats stats;
 
     (void)state;
@@ -487,7 +494,8 @@ static void many_readers_of_little_memory(void **state)
 
         read_by_many(m, 100);
         wfs_engine_stats(m->engine, &stats);
-        assert_true(stats.cache_peak_bytes <= 60000); /* the larger of the limit and the need of one read, which is some 20 KB here */
+        /* The larger of the limit and the need of one read, which is some 20 KB here. */
+        assert_true(stats.cache_peak_bytes <= 60000);
         assert_true(stats.cache_bytes <= sizes[i]);
         image_free(m);
     }

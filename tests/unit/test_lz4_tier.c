@@ -1,4 +1,6 @@
-/* The compressed tier: what is packed comes back byte for byte, what does not shrink is left alone, damage is noticed. */
+/*
+ * The compressed tier: what is packed comes back byte for byte, what does not shrink is left alone, damage is noticed.
+ */
 #include "check.h"
 #include "cache.h"
 #include "private.h"

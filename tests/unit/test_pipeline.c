@@ -58,9 +58,13 @@ static void tiles_cover(const struct wfs_plan *p)
 
 static void tiling(void **state)
 {
-    static const struct { uint64_t rows, cols; uint32_t heads; } shapes[] = {
-        { 1, 1, 0 }, { 1, 32, 0 }, { 3, 256, 0 }, { 1, 256 * 5000, 0 }, { 128256, 64, 0 }, { 4096, 4096, 0 }, { 4096, 4096, 32 },
-        { 8, 256 * 1000, 2 }, { 6, 200192, 3 }, { 5, 131072, 0 }, { 2, 131072, 1 }, { 64, 3072, 2 },
+    static const struct {
+        uint64_t rows, cols;
+        uint32_t heads;
+    } shapes[] = {
+        { 1, 1, 0 },       { 1, 32, 0 },      { 3, 256, 0 },      { 1, 256 * 5000, 0 },
+        { 128256, 64, 0 }, { 4096, 4096, 0 }, { 4096, 4096, 32 }, { 8, 256 * 1000, 2 },
+        { 6, 200192, 3 },  { 5, 131072, 0 },  { 2, 131072, 1 },   { 64, 3072, 2 },
     };
     static const enum wfs_ggml_type types[] = { WFS_TYPE_F32, WFS_TYPE_F16, WFS_TYPE_Q8_0, WFS_TYPE_Q4_K };
 
@@ -80,7 +84,8 @@ static void tiling(void **state)
 
 static uint8_t scratch[WFS_PIPELINE_SCRATCH] __attribute__((aligned(64)));
 
-static int make(const struct wfs_plan *p, uint64_t begin, uint64_t end, const void *source, void *out, struct wfs_bad_value *bad)
+static int make(const struct wfs_plan *p, uint64_t begin, uint64_t end, const void *source, void *out,
+                struct wfs_bad_value *bad)
 {
     uint64_t bytes = wfs_pipeline_source_bytes(p, 1);
     uint8_t *gathered = malloc((end - begin) * bytes); /* of exactly that size, for the sanitizers */
@@ -90,16 +95,22 @@ static int make(const struct wfs_plan *p, uint64_t begin, uint64_t end, const vo
     wfs_transform_runs(p, begin, end, &runs);
     assert_int_equal(runs.n_elems, end - begin);
     for (size_t i = 0; i < runs.n; i++)
-        memcpy(gathered + runs.runs[i].at * bytes, (const uint8_t *)source + runs.runs[i].first * bytes, runs.runs[i].n * bytes);
+        memcpy(gathered + runs.runs[i].at * bytes, (const uint8_t *)source + runs.runs[i].first * bytes,
+               runs.runs[i].n * bytes);
     r = wfs_pipeline_make(p, wfs_kernels_get(), begin, end, gathered, &runs, out, scratch, bad);
     free(gathered);
     return r;
 }
 
-/* float32 to float32 in rotary order, tile by tile, equals the permuted whole: with short rows, and with rows longer than a tile. */
+/*
+ * float32 to float32 in rotary order, tile by tile, equals the permuted whole: with short rows, and with rows longer
+ * than a tile.
+ */
 static void rotary(uint64_t rows, uint64_t cols, uint32_t heads)
 {
-    struct wfs_plan p = { .tensor = &f32_tensor, .row_elems = cols, .n_rows = rows, .order = WFS_ROWS_ROPE, .n_heads = heads };
+    struct wfs_plan p = {
+        .tensor = &f32_tensor, .row_elems = cols, .n_rows = rows, .order = WFS_ROWS_ROPE, .n_heads = heads
+    };
     float *source = malloc(rows * cols * 4), *out = malloc(rows * cols * 4);
     struct wfs_tiling t = wfs_pipeline_tiling(&p);
     uint64_t half = rows / heads / 2;
@@ -143,7 +154,12 @@ static void rounds_through_bf16(void **state)
 {
     enum { N = 3 * WFS_PIPELINE_CHUNK + 17 };
     struct wfs_plan p = {
-        .tensor = &f32_tensor, .row_elems = N, .n_rows = 1, .via = WFS_TYPE_BF16, .dst = WFS_TYPE_F32, .validate_via = true,
+        .tensor = &f32_tensor,
+        .row_elems = N,
+        .n_rows = 1,
+        .via = WFS_TYPE_BF16,
+        .dst = WFS_TYPE_F32,
+        .validate_via = true,
     };
     static uint32_t source[N], out[N];
     struct wfs_bad_value bad;
@@ -168,7 +184,9 @@ static void rounds_through_f16(void **state)
         { 0x1p-24f, 0x1p-24f }, { 0x1p-25f, 0.0f }, { 0x1.8p-25f, 0x1p-24f }, { -0.0f, -0.0f }, { 0.1f, 0x1.998p-4f },
     };
     enum { N = sizeof cases / sizeof *cases };
-    struct wfs_plan p = { .tensor = &f32_tensor, .row_elems = N, .n_rows = 1, .via = WFS_TYPE_F16, .dst = WFS_TYPE_F32 };
+    struct wfs_plan p = {
+        .tensor = &f32_tensor, .row_elems = N, .n_rows = 1, .via = WFS_TYPE_F16, .dst = WFS_TYPE_F32
+    };
     float source[N], out[N];
     struct wfs_bad_value bad;
 
@@ -181,11 +199,17 @@ static void rounds_through_f16(void **state)
 }
 
 /* The value at `at` is refused, with that place; without it nothing is. */
-static void refused(const struct wfs_tensor *tensor, enum wfs_ggml_type via, const void *good, const void *evil, bool validate_via)
+static void refused(const struct wfs_tensor *tensor, enum wfs_ggml_type via, const void *good, const void *evil,
+                    bool validate_via)
 {
     enum { ROWS = 5, COLS = 8192 + 256 };
     struct wfs_plan p = {
-        .tensor = tensor, .row_elems = COLS, .n_rows = ROWS, .via = via, .dst = WFS_TYPE_Q8_0, .validate_via = validate_via,
+        .tensor = tensor,
+        .row_elems = COLS,
+        .n_rows = ROWS,
+        .via = via,
+        .dst = WFS_TYPE_Q8_0,
+        .validate_via = validate_via,
         .validate = true,
     };
     static uint8_t source[ROWS * COLS * 4], out[ROWS * COLS * 4];
@@ -199,7 +223,8 @@ static void refused(const struct wfs_tensor *tensor, enum wfs_ggml_type via, con
     assert_int_equal(make(&p, 0, (uint64_t)ROWS * COLS, source, out, &bad), -EDOM);
     assert_int_equal(bad.refusal, validate_via ? WFS_REFUSED_VIA : WFS_REFUSED_OUTPUT);
     assert_int_equal(bad.elem, validate_via ? at : at / 32 * 32); /* or its block */
-    assert_int_equal(make(&p, (uint64_t)3 * COLS, (uint64_t)ROWS * COLS, source, out, &bad), -EDOM); /* the same from another tile */
+    /* The same from another tile. */
+    assert_int_equal(make(&p, (uint64_t)3 * COLS, (uint64_t)ROWS * COLS, source, out, &bad), -EDOM);
     assert_int_equal(bad.elem, validate_via ? at : at / 32 * 32);
     assert_int_equal(make(&p, 0, (uint64_t)3 * COLS, source, out, &bad), 0);
 }

@@ -64,7 +64,8 @@ static void run_task(struct wfs_job *job, void *scratch)
     sigset_t blocked;
 
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-    t->signals_blocked = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGHUP);
+    t->signals_blocked =
+        sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGHUP);
     t->scratch = scratch;
     if (t->turn)
         t->ran_as = (*t->turn)++;
@@ -106,7 +107,8 @@ static void reads(bool ring)
     for (int i = 0; i < MAX_JOBS; i++) {
         task_init(&t[i], WFS_FOREGROUND);
         for (int k = 0; k < 3; k++)
-            add_read(&t[i], f.fd, rig_random(&seed) % (FILE_SIZE - 20000), buf + i * 70000 + k * 20000, k == 2 ? 0 : 1 + rig_random(&seed) % 20000);
+            add_read(&t[i], f.fd, rig_random(&seed) % (FILE_SIZE - 20000), buf + i * 70000 + k * 20000,
+                     k == 2 ? 0 : 1 + rig_random(&seed) % 20000);
         wfs_pool_submit(f.pool, &t[i].job);
     }
     for (int i = 0; i < MAX_JOBS; i++) {

@@ -1,4 +1,7 @@
-/* Read-ahead: who gets it, that it stays within its part of the memory, that readers overtake it, that it may outlive its object. */
+/*
+ * Read-ahead: who gets it, that it stays within its part of the memory, that readers overtake it, that it may outlive
+ * its object.
+ */
 #include "engine_rig.h"
 
 enum { BIG_ELEMS = 6 << 20, STEP = 128 * 1024 };
@@ -32,8 +35,9 @@ static void big_init(struct big *b, struct wfs_engine_options options)
     }
     rig_write(&b->dir, "big", b->source_bytes, BIG_ELEMS * 2);
     b->dims[0] = BIG_ELEMS;
-    b->tensor = (struct wfs_tensor){ .name = "big", .dims = b->dims, .n_dims = 1, .n_bytes = BIG_ELEMS * 2, .n_elems = BIG_ELEMS,
-                                     .dtype = WFS_BF16 };
+    b->tensor = (struct wfs_tensor){
+        .name = "big", .dims = b->dims, .n_dims = 1, .n_bytes = BIG_ELEMS * 2, .n_elems = BIG_ELEMS, .dtype = WFS_BF16
+    };
     wfs_layout_init(&b->layout);
     assert_int_equal(wfs_layout_add_tensor(&b->layout, &plan), 0);
     if (wfs_engine_new(&options, &b->engine, &err) < 0 || wfs_source_open(b->dir.path, NULL, &b->source, &err) < 0)
@@ -179,7 +183,8 @@ static void a_reader_overtakes_read_ahead(void **state)
 
     (void)state;
     /* By pread, one worker does one job after the other, of 30 ms each. */
-    big_init(&b, (struct wfs_engine_options){ .cache_size = 256 << 20, .n_workers = 1, .no_io_uring = true, .hooks = &hooks });
+    big_init(&b, (struct wfs_engine_options){
+                     .cache_size = 256 << 20, .n_workers = 1, .no_io_uring = true, .hooks = &hooks });
     for (uint64_t at = 0; at < 4 * STEP; at += STEP) /* the first tile; then eight more are asked for */
         assert_true(big_matches(&b, at, STEP));
     began = rig_ms();

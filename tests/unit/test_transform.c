@@ -15,7 +15,9 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes, MAX = 256 };
 
 static struct wfs_plan plan_of(const struct shape *s)
 {
-    struct wfs_plan p = { .row_elems = s->row_elems, .n_rows = s->n_rows, .order = WFS_ROWS_ROPE, .n_heads = s->n_heads };
+    struct wfs_plan p = {
+        .row_elems = s->row_elems, .n_rows = s->n_rows, .order = WFS_ROWS_ROPE, .n_heads = s->n_heads
+    };
 
     return p;
 }
@@ -35,7 +37,10 @@ static void permute(const struct shape *s, uint64_t *out)
     }
 }
 
-/* Checks that the runs of [begin, end) are exactly its source elements, apart from each other, and that find leads to each. */
+/*
+ * Checks that the runs of [begin, end) are exactly its source elements, apart from each other, and that find leads to
+ * each.
+ */
 static void check_range(const struct wfs_plan *p, const uint64_t *expected, uint64_t begin, uint64_t end)
 {
     uint64_t gathered[MAX], n = 0;
@@ -113,7 +118,7 @@ static void whole_heads_are_one_read(void **state)
     assert_int_equal(runs.n, 1);
     wfs_transform_runs(&p, (uint64_t)16 * 4, (uint64_t)48 * 4, &runs);
     assert_int_equal(runs.n, 1);
-    wfs_transform_runs(&p, (uint64_t)15 * 4, (uint64_t)49 * 4, &runs); /* a head's last row and a head's first stay where they are */
+    wfs_transform_runs(&p, (uint64_t)15 * 4, (uint64_t)49 * 4, &runs); /* a head's first and last row stay in place */
     assert_int_equal(runs.n, 1);
     wfs_transform_runs(&p, (uint64_t)14 * 4, (uint64_t)50 * 4, &runs); /* rows 7, 15 … 48, 56 */
     assert_int_equal(runs.n, 3);
