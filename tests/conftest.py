@@ -24,6 +24,7 @@ def reference():
         if name in missing:
             pytest.skip(missing[name])
         return made[name]
+
     return get
 
 
@@ -37,4 +38,5 @@ def model():
             return module.model_folder(name)
         except FileNotFoundError as missing:
             pytest.skip(str(missing))
+
     return get

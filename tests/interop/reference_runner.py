@@ -17,7 +17,9 @@ import traceback
 def main():
     source = sys.argv[1]
     sys.path.insert(0, source)
-    spec = importlib.util.spec_from_file_location("convert_hf_to_gguf", os.path.join(source, "convert_hf_to_gguf.py"))
+    spec = importlib.util.spec_from_file_location(
+        "convert_hf_to_gguf", os.path.join(source, "convert_hf_to_gguf.py")
+    )
     converter = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(converter)
     answers = os.fdopen(os.dup(1), "w")

@@ -39,8 +39,12 @@ def check(ref, view, digest, told, path=None):
         assert why, "weightfs refuses: %s" % told
         pytest.skip("%s withheld: %s" % (view, why))
     if digest != result["sha256"]:
-        pytest.fail(difference.explain(ref.path(view), lambda to: rig.weightfs(
-            "export", "--force", ref.source, "model-%s.gguf" % view, "-o", to)))
+        pytest.fail(
+            difference.explain(
+                ref.path(view),
+                lambda to: rig.weightfs("export", "--force", ref.source, "model-%s.gguf" % view, "-o", to),
+            )
+        )
 
 
 @pytest.mark.parametrize("name", make_model.CASES)

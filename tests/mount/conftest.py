@@ -15,7 +15,9 @@ def mnt(model, tmp_path):
 @pytest.fixture
 def own(model, tmp_path):
     """own(case, name=None): a copy of a case's folder that the test may change."""
+
     def get(case, name=None):
         source = model(case)
         return shutil.copytree(source, tmp_path / (name or source.name))
+
     return get

@@ -61,6 +61,7 @@ def test_first_read_in_pieces_equals_whole(model, tmp_path):
                     os.close(handle)
             except Exception as error:  # a thread's failure must fail the test
                 errors.append(error)
+
         threads = [threading.Thread(target=read_pieces, args=(seed,)) for seed in range(16)]
         for thread in threads:
             thread.start()
@@ -69,7 +70,7 @@ def test_first_read_in_pieces_equals_whole(model, tmp_path):
         assert not errors
         wholes = {name: whole(mnt / name) for name in names}
         for name, offset, length, data in pieces:
-            assert data == wholes[name][offset:offset + length], (name, offset, length)
+            assert data == wholes[name][offset : offset + length], (name, offset, length)
             assert len(data) == min(length, len(wholes[name]) - offset)
     for name in names:
         assert hashlib.sha256(wholes[name]).hexdigest() == rig.export_hash(source, name)[0]
@@ -83,11 +84,11 @@ def test_mmap_pieces_equal_whole(mnt, name):
         for _ in range(200):
             offset = chance.randrange(len(mapped))
             length = chance.choice([1, 100, 4096, 70000])
-            pieces.append((offset, mapped[offset:offset + length]))
+            pieces.append((offset, mapped[offset : offset + length]))
         everything = whole(mnt / name)
         assert len(mapped) == len(everything)
         for offset, data in pieces:
-            assert data == everything[offset:offset + len(data)], offset
+            assert data == everything[offset : offset + len(data)], offset
         assert mapped[:] == everything
 
 
@@ -110,7 +111,7 @@ def test_direct_io(mnt):
         buffer = mmap.mmap(-1, 1 << 20)
         for offset in (0, 4096, 1 << 20, len(everything) // 4096 * 4096):
             got = os.preadv(handle, [buffer], offset)
-            assert buffer[:got] == everything[offset:offset + (1 << 20)], (name, offset)
+            assert buffer[:got] == everything[offset : offset + (1 << 20)], (name, offset)
         os.close(handle)
 
 
@@ -125,7 +126,9 @@ def test_cp_rsync_dd_tail(mnt, tmp_path):
     subprocess.run(["rsync", "-a", "--inplace", str(mnt / name), str(tmp_path / "synced")], check=True)
     assert rig.file_hash(tmp_path / "synced") == wanted
     for bs in (777, 65536, 3000001):
-        data = subprocess.run(["dd", "if=%s" % (mnt / name), "bs=%d" % bs, "status=none"], check=True, capture_output=True)
+        data = subprocess.run(
+            ["dd", "if=%s" % (mnt / name), "bs=%d" % bs, "status=none"], check=True, capture_output=True
+        )
         assert hashlib.sha256(data.stdout).hexdigest() == wanted[0]
     end = subprocess.run(["tail", "-c", "12345", mnt / name], check=True, capture_output=True).stdout
     assert end == whole(mnt / name)[-12345:]
@@ -140,8 +143,11 @@ def test_rsync_and_tar_of_the_whole_mount(model, tmp_path):
             if how == "rsync":
                 subprocess.run(["rsync", "-a", "--exclude=/.weightfs", "%s/" % mnt, "%s/" % to], check=True)
             else:  # -S: tar asks st_blocks whether a file has holes
-                archive = subprocess.run(["tar", "-S", "--exclude=./.weightfs", "-C", mnt, "-cf", "-", "."], check=True,
-                                         capture_output=True).stdout
+                archive = subprocess.run(
+                    ["tar", "-S", "--exclude=./.weightfs", "-C", mnt, "-cf", "-", "."],
+                    check=True,
+                    capture_output=True,
+                ).stdout
                 subprocess.run(["tar", "-C", to, "-xf", "-"], input=archive, check=True)
             got = {os.path.relpath(path, to): rig.file_hash(path) for path in files_of(to)}
             assert got == wanted, how

@@ -27,12 +27,35 @@ def test_help_teaches_with_an_example():
     assert re.search(r"\d+\.\d+", rig.weightfs("--version").out)
 
 
-@pytest.mark.parametrize("arguments", [
-    [], ["nonsense"], ["mount"], ["mount", "/a"], ["mount", "/a", "/b", "/c"], ["umount"], ["ls"], ["ls", "/a", "/b"], ["info"],
-    ["export"], ["export", "/a"], ["verify", "/a", "b"], ["stats"], ["ls", "--nonsense", "/a"], ["ls", "--workers=x", "/a"],
-    ["ls", "--workers=-1", "/a"], ["export", "--cache_size=12Q", "/a", "b"], ["mount", "-o", "nonsense", "/a", "/b"],
-    ["mount", "-o", "cache_size=", "/a", "/b"], ["mount", "-o", "workers=many", "/a", "/b"], ["mount", "-o", "umask=999", "/a", "/b"],
-    ["mount", "-o", "uid=nobodyatall", "/a", "/b"], ["mount", "-o"], ["export", "/a", "b", "-o"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["mount"],
+        ["mount", "/a"],
+        ["mount", "/a", "/b", "/c"],
+        ["umount"],
+        ["ls"],
+        ["ls", "/a", "/b"],
+        ["info"],
+        ["export"],
+        ["export", "/a"],
+        ["verify", "/a", "b"],
+        ["stats"],
+        ["ls", "--nonsense", "/a"],
+        ["ls", "--workers=x", "/a"],
+        ["ls", "--workers=-1", "/a"],
+        ["export", "--cache_size=12Q", "/a", "b"],
+        ["mount", "-o", "nonsense", "/a", "/b"],
+        ["mount", "-o", "cache_size=", "/a", "/b"],
+        ["mount", "-o", "workers=many", "/a", "/b"],
+        ["mount", "-o", "umask=999", "/a", "/b"],
+        ["mount", "-o", "uid=nobodyatall", "/a", "/b"],
+        ["mount", "-o"],
+        ["export", "/a", "b", "-o"],
+    ],
+)
 def test_usage_errors_exit_2_and_name_what_is_wrong(arguments):
     run = rig.weightfs(*arguments, code=2)
     assert not run.out and run.err.strip()
@@ -111,8 +134,15 @@ def test_export_to_a_full_disk_leaves_no_half_file(model, tmp_path):
 
 
 def test_export_into_a_closed_pipe_fails_quietly(model):
-    run = subprocess.run("'%s' export '%s' model-f32.gguf -o - | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}" % (
-        rig.BIN, model("llama2-model")), shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        "'%s' export '%s' model-f32.gguf -o - | head -c 10 >/dev/null; echo ${PIPESTATUS[0]}"
+        % (rig.BIN, model("llama2-model")),
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert run.stdout.strip() in ("1", "141"), run
 
 
@@ -125,7 +155,9 @@ def test_export_interrupted_leaves_no_half_file(model, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     for number in (signal.SIGINT, signal.SIGTERM):
-        process = subprocess.Popen([rig.BIN, "export", sparse, "model.safetensors", "-o", out / "x"], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [rig.BIN, "export", sparse, "model.safetensors", "-o", out / "x"], stderr=subprocess.DEVNULL
+        )
         rig.wait_for(lambda: os.listdir(out) or process.poll() is not None, what="the file that is being written")
         time.sleep(0.1)
         process.send_signal(number)
@@ -136,7 +168,9 @@ def test_export_interrupted_leaves_no_half_file(model, tmp_path):
 def on_a_terminal(*command):
     """What a command writes to its standard error when that is a terminal."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=follower, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=follower, stdin=subprocess.DEVNULL
+    )
     os.close(follower)
     said = b""
     while True:
@@ -172,6 +206,7 @@ def test_verify(model, tmp_path):
     run = rig.weightfs("verify", source, "model-q8_0.gguf", tmp_path / "bad", code=1)
     said = run.out + run.err
     import gguf
+
     at = len(data) - 200000
     owner = [t for t in gguf.GGUFReader(good).tensors if t.data_offset <= at < t.data_offset + t.n_bytes]
     assert owner[0].name in said and str(at) in said.replace(",", ""), said
@@ -200,19 +235,24 @@ def test_options_are_the_same_on_commands_and_mounts(model, tmp_path):
     with rig.mounted(source, tmp_path / "mnt", "model_name=Other Name", "cache_size=64M", "workers=2") as mnt:
         assert rig.file_hash(mnt / "model-bf16.gguf") == named
     with rig.mounted(source, tmp_path / "mnt2", "model_name=With\\, comma") as mnt:
-        assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(source, "model-bf16.gguf", "--model_name=With, comma")
+        assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(
+            source, "model-bf16.gguf", "--model_name=With, comma"
+        )
 
 
 # ---- fstab
 
+
 @pytest.fixture
 def helper(tmp_path):
     """The program under the name that mount(8) would call."""
+
     def get(name="mount.weightfs"):
         path = tmp_path / name
         if not path.exists():
             path.symlink_to(rig.BIN)
         return path
+
     return get
 
 

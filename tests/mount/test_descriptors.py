@@ -31,6 +31,7 @@ def test_more_files_than_descriptors(tmp_path):
 
     def limited():
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
     rig.weightfs("mount", "-o", "log=%s" % (tmp_path / "log"), source, mnt, preexec_fn=limited)
     try:
         files = [open(mnt / name, "rb") for name in names]

@@ -53,7 +53,7 @@ def check_new_generation(own, tmp_path, change):
         assert os.stat(mnt / "model.safetensors").st_mtime_ns != mtime
         try:
             got = os.pread(handle, len(old["model-q8_0.gguf"]), 0)
-            assert got == old["model-q8_0.gguf"][:len(got)]
+            assert got == old["model-q8_0.gguf"][: len(got)]
         except OSError as error:
             assert error.errno == errno.EIO
         os.close(handle)
@@ -82,7 +82,7 @@ def test_a_handle_without_pages_gets_old_bytes_or_an_error(own, tmp_path):
         for offset in range(0, len(before), 65536):
             try:
                 got = os.pread(handle, 65536, offset)
-                assert got == before[offset:offset + len(got)], "new bytes through an old handle at %d" % offset
+                assert got == before[offset : offset + len(got)], "new bytes through an old handle at %d" % offset
                 answers.add("bytes")
             except OSError as error:
                 assert error.errno == errno.EIO
@@ -98,7 +98,9 @@ def test_a_config_that_changes_and_a_file_that_comes_and_goes(own, tmp_path):
         assert (mnt / "model-bf16.gguf").exists()
         (source / "notes.txt").write_text("hello")
         text = (source / "config.json").read_text()
-        (source / "config.json").write_text(text.replace('"max_position_embeddings": 4096', '"max_position_embeddings": 8192'))
+        (source / "config.json").write_text(
+            text.replace('"max_position_embeddings": 4096', '"max_position_embeddings": 8192')
+        )
         time.sleep(1.1)
         assert read(mnt / "notes.txt") == b"hello"
         assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(source, "model-bf16.gguf")
@@ -143,6 +145,7 @@ def test_readers_during_changes_see_one_generation(own, tmp_path):
                 except OSError as error:
                     if error.errno not in (errno.EIO, errno.ESTALE, errno.ENOENT):
                         errors.append(error)
+
         threads = [threading.Thread(target=reader) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -167,7 +170,9 @@ def test_an_old_generation_lets_go_of_its_files(own, tmp_path):
         for name in os.listdir(mnt / "tensors"):
             read(mnt / "tensors" / name)
         pid = rig.daemon_of(mnt)
-        deleted = lambda: [name for name in os.listdir("/proc/%d/fd" % pid) if descriptor(pid, name).endswith("(deleted)")]
+        deleted = lambda: [
+            name for name in os.listdir("/proc/%d/fd" % pid) if descriptor(pid, name).endswith("(deleted)")
+        ]
         replace_by_rename(source)
         assert deleted(), "the shards should be open"
         time.sleep(1.05)

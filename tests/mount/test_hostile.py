@@ -15,7 +15,7 @@ import make_model
 def read_header(path):
     raw = path.read_bytes()
     length = struct.unpack("<Q", raw[:8])[0]
-    return json.loads(raw[8:8 + length]), raw[8 + length:]
+    return json.loads(raw[8 : 8 + length]), raw[8 + length :]
 
 
 def write(path, header, data, pad=True):
@@ -27,9 +27,11 @@ def write(path, header, data, pad=True):
 
 def edit(change):
     """A case that edits the header of model.safetensors: change(header, data) -> (header, data)."""
+
     def apply(source):
         path = source / "model.safetensors"
         write(path, *change(*read_header(path)))
+
     return apply
 
 
@@ -85,7 +87,8 @@ def truncate(source):
 
 def lfs_pointer(source):
     (source / "model.safetensors").write_bytes(
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4" * 64 + b"\nsize 123456789\n")
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4" * 64 + b"\nsize 123456789\n"
+    )
 
 
 # name: (what is done, what the message must say, whether model.safetensors is withheld too)
@@ -95,18 +98,42 @@ SINGLE = {
     "offsets-overlap": (edit(overlap), r"overlap"),
     "offsets-leave-a-hole": (edit(hole), re.escape(UP) + r".*hole of 16 bytes"),
     "offsets-overflow": (edit(lambda h, d: (tensor(h, data_offsets=[0, (1 << 64) - 1]), d)), re.escape(UP)),
-    "offsets-past-64-bits": (edit(lambda h, d: (tensor(h, data_offsets=[0, 1 << 70]), d)), re.escape(UP) + r".*data_offsets"),
-    "offsets-negative": (edit(lambda h, d: (tensor(h, data_offsets=[-8, 8]), d)), re.escape(UP) + r".*data_offsets"),
-    "offsets-backwards": (edit(lambda h, d: (tensor(h, data_offsets=[64, 0]), d)), re.escape(UP) + r".*before they begin"),
+    "offsets-past-64-bits": (
+        edit(lambda h, d: (tensor(h, data_offsets=[0, 1 << 70]), d)),
+        re.escape(UP) + r".*data_offsets",
+    ),
+    "offsets-negative": (
+        edit(lambda h, d: (tensor(h, data_offsets=[-8, 8]), d)),
+        re.escape(UP) + r".*data_offsets",
+    ),
+    "offsets-backwards": (
+        edit(lambda h, d: (tensor(h, data_offsets=[64, 0]), d)),
+        re.escape(UP) + r".*before they begin",
+    ),
     "offsets-float": (edit(lambda h, d: (tensor(h, data_offsets=[0.5, 8]), d)), re.escape(UP) + r".*data_offsets"),
-    "shape-disagrees": (edit(lambda h, d: (tensor(h, shape=[3, 5]), d)), re.escape(UP) + r".*shape and dtype take 30 bytes"),
-    "shape-overflows": (edit(lambda h, d: (tensor(h, shape=[1 << 40, 1 << 40]), d)), re.escape(UP) + r".*overflows"),
+    "shape-disagrees": (
+        edit(lambda h, d: (tensor(h, shape=[3, 5]), d)),
+        re.escape(UP) + r".*shape and dtype take 30 bytes",
+    ),
+    "shape-overflows": (
+        edit(lambda h, d: (tensor(h, shape=[1 << 40, 1 << 40]), d)),
+        re.escape(UP) + r".*overflows",
+    ),
     "shape-negative": (edit(lambda h, d: (tensor(h, shape=[-1, 4]), d)), re.escape(UP) + r".*dimension"),
     "unknown-dtype": (edit(lambda h, d: (tensor(h, dtype="Q9"), d)), re.escape(UP) + r".*unknown dtype \"Q9\""),
-    "duplicate-name": (edit(duplicate), r"(duplicate|twice|repeated|more than once).*" + re.escape(UP) + "|" + re.escape(UP)
-                       + r".*(duplicate|twice|repeated|more than once)"),
+    "duplicate-name": (
+        edit(duplicate),
+        r"(duplicate|twice|repeated|more than once).*"
+        + re.escape(UP)
+        + "|"
+        + re.escape(UP)
+        + r".*(duplicate|twice|repeated|more than once)",
+    ),
     "not-utf8": (edit(not_utf8), r"UTF-8"),
-    "byte-order-mark": (edit(lambda h, d: (b"\xef\xbb\xbf" + json.dumps(h).encode(), d)), r"(BOM|byte order mark|JSON|expected)"),
+    "byte-order-mark": (
+        edit(lambda h, d: (b"\xef\xbb\xbf" + json.dumps(h).encode(), d)),
+        r"(BOM|byte order mark|JSON|expected)",
+    ),
     "header-is-a-list": (edit(lambda h, d: (b"[]", d)), r"not a JSON object"),
     "header-is-not-json": (edit(lambda h, d: (b"{'a': 1}", d)), r"header: line 1 column 2"),
     "header-is-deep": (edit(lambda h, d: (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", d)), r"deep|nest|level"),
@@ -126,6 +153,7 @@ def edit_index(change):
     def apply(source):
         index = json.loads((source / INDEX).read_text())
         (source / INDEX).write_text(json.dumps(change(index) or index))
+
     return apply
 
 
@@ -144,21 +172,29 @@ def remove_shard(source):
 def names(value):
     def change(index):
         index["weight_map"]["model.norm.weight"] = value
+
     return edit_index(change)
 
 
 SHARDS = {
     "truncated-shard": (shorten_shard, r"model-00001-of-00002\.safetensors.*truncated: 999 bytes are missing"),
     "absent-shard": (remove_shard, r"model-00001-of-00002\.safetensors"),
-    "index-climbs": (names("../model-00002-of-00002.safetensors"), INDEX.replace(".", r"\.") + r".*model\.norm\.weight.*\.\./"),
+    "index-climbs": (
+        names("../model-00002-of-00002.safetensors"),
+        INDEX.replace(".", r"\.") + r".*model\.norm\.weight.*\.\./",
+    ),
     "index-absolute": (names("/etc/passwd"), INDEX.replace(".", r"\.") + r".*/etc/passwd"),
     "index-not-a-string": (names(7), INDEX.replace(".", r"\.") + r".*not a string"),
     "index-not-json": (lambda source: (source / INDEX).write_text("{"), INDEX.replace(".", r"\.")),
     "index-without-map": (lambda source: (source / INDEX).write_text("{}"), r"weight_map"),
-    "index-names-absent-tensor": (edit_index(lambda i: i["weight_map"].update({"no.such.tensor": "model-00001-of-00002.safetensors"})),
-                                  r"no\.such\.tensor"),
-    "shard-is-a-fifo": (lambda source: (remove_shard(source), os.mkfifo(source / "model-00001-of-00002.safetensors")),
-                        r"model-00001-of-00002\.safetensors"),
+    "index-names-absent-tensor": (
+        edit_index(lambda i: i["weight_map"].update({"no.such.tensor": "model-00001-of-00002.safetensors"})),
+        r"no\.such\.tensor",
+    ),
+    "shard-is-a-fifo": (
+        lambda source: (remove_shard(source), os.mkfifo(source / "model-00001-of-00002.safetensors")),
+        r"model-00001-of-00002\.safetensors",
+    ),
 }
 
 
@@ -210,6 +246,7 @@ def test_broken_file(own, tmp_path, name):
     change(source)
     if name != "duplicate-name":  # safetensors takes the last of two; which one was meant nobody can tell
         from safetensors import SafetensorError, safe_open
+
         with pytest.raises(SafetensorError):
             safe_open(source / "model.safetensors", "np")
     check_broken(source, tmp_path, pattern, ["model.safetensors", *GGUFS], "model.safetensors")
@@ -237,11 +274,12 @@ def test_views_that_do_not_need_the_broken_shard_stay(own, tmp_path):
 
 def read_names(shard):
     raw = shard.read_bytes()
-    return [name for name in json.loads(raw[8:8 + int.from_bytes(raw[:8], "little")]) if name != "__metadata__"]
+    return [name for name in json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")]) if name != "__metadata__"]
 
 
 def test_an_empty_and_a_scalar_tensor(own, tmp_path):
     import numpy as np
+
     source = own("no-metadata")
     path = source / "model.safetensors"
     header, data = read_header(path)
@@ -258,29 +296,66 @@ def test_an_empty_and_a_scalar_tensor(own, tmp_path):
     assert "a.scalar" in rig.weightfs("ls", source, check=False).out
 
 
-NAMES = ["plain.name-1_2", "with space", "ümlaut/中", "../../etc/passwd", "/abs", ".hidden", "..", "per%cent", "tab\there", "new\nline",
-         "x" * 250, "x" * 251 + "a", "x" * 251 + "b", "é" * 200, "twin", "twin.u2", "del\x7f", "a\u0000b", "\u202eright-to-left", "esc\x1b[31m"]
+NAMES = [
+    "plain.name-1_2",
+    "with space",
+    "ümlaut/中",
+    "../../etc/passwd",
+    "/abs",
+    ".hidden",
+    "..",
+    "per%cent",
+    "tab\there",
+    "new\nline",
+    "x" * 250,
+    "x" * 251 + "a",
+    "x" * 251 + "b",
+    "é" * 200,
+    "twin",
+    "twin.u2",
+    "del\x7f",
+    "a\u0000b",
+    "\u202eright-to-left",
+    "esc\x1b[31m",
+]
 
 
 def test_names_of_tensors_become_safe_file_names(own, tmp_path):
     import numpy as np
+
     source = own("no-metadata")
     data = np.arange(len(NAMES) * 4, dtype="<u2").tobytes()
-    header = {name: {"dtype": "BF16", "shape": [4], "data_offsets": [8 * i, 8 * i + 8]} for i, name in enumerate(NAMES)}
+    header = {
+        name: {"dtype": "BF16", "shape": [4], "data_offsets": [8 * i, 8 * i + 8]} for i, name in enumerate(NAMES)
+    }
     write(source / "model.safetensors", header, data)
     with rig.mounted(source, tmp_path / "mnt") as mnt:
         found = os.listdir(mnt / "tensors")
         assert len(found) == len(set(found)) == 2 * len(NAMES)
         for name in found:
-            assert len(os.fsencode(name)) <= 255 and not name.startswith(".") and not re.search(r"[\x00-\x1f\x7f/]", name), name
+            assert (
+                len(os.fsencode(name)) <= 255
+                and not name.startswith(".")
+                and not re.search(r"[\x00-\x1f\x7f/]", name)
+            ), name
         for name in ("plain.name-1_2", "with space", "twin", "\u202eright-to-left"):
             if name[0] != "\u202e":
                 assert name + ".npy" in found and name + ".u2.npy" in found
-        for name in ("ümlaut%2F中.npy", "%2E%2E%2F..%2Fetc%2Fpasswd.npy", "per%25cent.npy", "%2Ehidden.npy", "new%0Aline.npy", "esc%1B[31m.npy"):
+        for name in (
+            "ümlaut%2F中.npy",
+            "%2E%2E%2F..%2Fetc%2Fpasswd.npy",
+            "per%25cent.npy",
+            "%2Ehidden.npy",
+            "new%0Aline.npy",
+            "esc%1B[31m.npy",
+        ):
             alike = [entry for entry in found if entry == name]
             assert alike or name.startswith("%2E%2E"), (name, found)
-        bits = sorted(tuple(np.load(mnt / "tensors" / name)) for name in found if name.endswith(".u2.npy")
-                      and np.load(mnt / "tensors" / name).dtype == np.uint16)
+        bits = sorted(
+            tuple(np.load(mnt / "tensors" / name))
+            for name in found
+            if name.endswith(".u2.npy") and np.load(mnt / "tensors" / name).dtype == np.uint16
+        )
         assert len(bits) == len(NAMES) and bits == sorted(tuple(range(4 * i, 4 * i + 4)) for i in range(len(NAMES)))
         text = (mnt / ".weightfs/status.json").read_text()
         json.loads(text)
@@ -302,7 +377,9 @@ def test_control_bytes_in_messages_are_escaped(own, tmp_path):
 def test_consolidated_beside_shards(own, tmp_path):
     """Mistral's folders hold the same weights twice: the shards of the index count, consolidated.safetensors is a plain file."""
     source = own("mistral")
-    write(source / "consolidated.safetensors", {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}, b"abcd")
+    write(
+        source / "consolidated.safetensors", {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}, b"abcd"
+    )
     wanted = rig.export_hash(make_clean(source, tmp_path), "model.safetensors")
     with rig.mounted(source, tmp_path / "mnt") as mnt:
         assert rig.file_hash(mnt / "model.safetensors") == wanted
@@ -312,6 +389,7 @@ def test_consolidated_beside_shards(own, tmp_path):
 
 def make_clean(source, tmp_path):
     import shutil
+
     clean = tmp_path / "clean" / source.name
     shutil.copytree(source, clean, ignore=shutil.ignore_patterns("consolidated*"))
     return clean
@@ -319,6 +397,7 @@ def make_clean(source, tmp_path):
 
 def test_a_tensor_in_two_shards_is_the_index_s(model, tmp_path):
     import numpy as np
+
     source = model("tensor-in-two-shards")
     weight_map = json.loads((source / INDEX).read_text())["weight_map"]
     header, data = read_header(source / weight_map["model.norm.weight"])
@@ -326,8 +405,10 @@ def test_a_tensor_in_two_shards_is_the_index_s(model, tmp_path):
     with rig.mounted(source, tmp_path / "mnt") as mnt:
         assert np.load(mnt / "tensors/model.norm.weight.u2.npy").tobytes() == data[begin:end]
         from safetensors import safe_open
+
         with safe_open(mnt / "model.safetensors", "pt") as file:
             import torch
+
             assert file.get_tensor("model.norm.weight").view(torch.uint8).numpy().tobytes() == data[begin:end]
 
 
@@ -362,6 +443,7 @@ def test_what_the_reference_refuses_is_withheld_with_its_reason(model, tmp_path,
 
 def test_a_forced_pretokenizer(model):
     import gguf
+
     source = model("unknown-pre")
     data = rig.export(source, "model-bf16.gguf", "--pretokenizer=gpt-2")
     assert data[:4] == b"GGUF" and b"gpt-2" in data[:4000]
@@ -370,9 +452,16 @@ def test_a_forced_pretokenizer(model):
     assert run.code in (1, 2) and "no-such-name" in run.err
 
 
-@pytest.mark.parametrize("case,view,bad", [("nan", "model-q8_0.gguf", "nan"), ("nan", "model-q4_k_m.gguf", "nan"),
-                                           ("inf-f16", "model-q4_k_m.gguf", "inf"), ("huge-f32", "model-q8_0.gguf", "inf"),
-                                           ("huge", "model-q4_k_m.gguf", "")])
+@pytest.mark.parametrize(
+    "case,view,bad",
+    [
+        ("nan", "model-q8_0.gguf", "nan"),
+        ("nan", "model-q4_k_m.gguf", "nan"),
+        ("inf-f16", "model-q4_k_m.gguf", "inf"),
+        ("huge-f32", "model-q8_0.gguf", "inf"),
+        ("huge", "model-q4_k_m.gguf", ""),
+    ],
+)
 def test_a_value_that_the_reference_refuses(model, tmp_path, case, view, bad):
     """EIO on the tile, a failed export without a half file, SIGBUS for mmap; once in the log, with the tensor's name."""
     source = model(case)
@@ -391,6 +480,7 @@ def test_a_value_that_the_reference_refuses(model, tmp_path, case, view, bad):
         import subprocess
         import sys
         import signal
+
         assert subprocess.run([sys.executable, "-c", script, mnt / view]).returncode == -signal.SIGBUS
         with open(mnt / view, "rb") as file:  # what does not need the bad value is there
             assert file.read(4) == b"GGUF"
@@ -424,8 +514,16 @@ def test_broken_small_files_withhold_the_gguf_views_only(own, tmp_path, name):
 
 
 def test_huge_counts_in_config_do_not_hang(own):
-    for values in ({"num_hidden_layers": 1 << 40}, {"num_attention_heads": 0}, {"hidden_size": -5}, {"vocab_size": 1 << 50},
-                   {"num_hidden_layers": "two"}, {"vocab_size": 1e300}, {"head_dim": []}, {"rope_theta": "x"}):
+    for values in (
+        {"num_hidden_layers": 1 << 40},
+        {"num_attention_heads": 0},
+        {"hidden_size": -5},
+        {"vocab_size": 1 << 50},
+        {"num_hidden_layers": "two"},
+        {"vocab_size": 1e300},
+        {"head_dim": []},
+        {"rope_theta": "x"},
+    ):
         source = own("no-metadata", "counts-%s" % "-".join(values) + str(abs(hash(str(values)))))
         make_model.set_config(**values)(source)
         rig.weightfs("ls", source, check=False, timeout=20)

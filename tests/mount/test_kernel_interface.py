@@ -46,7 +46,9 @@ def test_modes_whatever_the_umask(model, tmp_path):
 
 
 def test_uid_gid_umask_options(model, tmp_path):
-    with rig.mounted(model("mixed-dtypes"), tmp_path / "mnt", "uid=1234", "gid=4321", "umask=077", "allow_other") as mnt:
+    with rig.mounted(
+        model("mixed-dtypes"), tmp_path / "mnt", "uid=1234", "gid=4321", "umask=077", "allow_other"
+    ) as mnt:
         for name, mode in (("model.safetensors", 0o400), ("tensors", 0o500), ("config.json", 0o400)):
             info = os.stat(mnt / name)
             assert (info.st_uid, info.st_gid, stat.S_IMODE(info.st_mode)) == (1234, 4321, mode), name
@@ -73,8 +75,13 @@ def test_inode_and_mtime_are_stable_across_mounts(model, tmp_path):
     seen = []
     for number in range(2):
         with rig.mounted(source, tmp_path / ("mnt%d" % number)) as mnt:
-            seen.append({os.path.relpath(path, mnt): (os.stat(path).st_ino, os.stat(path).st_mtime_ns)
-                         for path in walk(mnt) if "/.weightfs" not in path})
+            seen.append(
+                {
+                    os.path.relpath(path, mnt): (os.stat(path).st_ino, os.stat(path).st_mtime_ns)
+                    for path in walk(mnt)
+                    if "/.weightfs" not in path
+                }
+            )
     assert seen[0] == seen[1]
     inodes = [inode for inode, _ in seen[0].values()]
     assert len(set(inodes)) == len(inodes)
@@ -175,6 +182,7 @@ def test_hf_cache_links(model, tmp_path):
 
 def test_fifos_sockets_and_devices_do_no_harm(own, tmp_path):
     import socket
+
     source = own("llama2-model")
     os.mkfifo(source / "a.fifo")
     os.mkfifo(source / "README.fifo.md")

@@ -35,11 +35,19 @@ if wrong: sys.exit("; ".join(wrong))
 
 def test_8_processes_of_16_threads_fault_a_fresh_mount(model, tmp_path):
     import zlib
+
     source = model("llama2-12-layers")
     with rig.mounted(source, tmp_path / "mnt", "cache_size=16M") as mnt:
         begin = time.monotonic()
-        running = [subprocess.Popen([sys.executable, "-c", FAULT, str(mnt), str(seed)], stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, text=True) for seed in range(8)]
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", FAULT, str(mnt), str(seed)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for seed in range(8)
+        ]
         outputs = [process.communicate(timeout=120 * rig.SLOW) for process in running]
         seconds = time.monotonic() - begin
         assert [process.returncode for process in running] == [0] * 8, outputs
@@ -50,7 +58,7 @@ def test_8_processes_of_16_threads_fault_a_fresh_mount(model, tmp_path):
                 name, offset, crc = line.split()
                 if name not in wholes:
                     wholes[name] = (mnt / name).read_bytes()
-                assert zlib.crc32(wholes[name][int(offset):int(offset) + 3000]) == int(crc), line
+                assert zlib.crc32(wholes[name][int(offset) : int(offset) + 3000]) == int(crc), line
                 lines += 1
         assert lines == 8 * 16 * 6 * 20
 
@@ -60,7 +68,9 @@ def test_readers_that_go_away_leave_nothing_behind(model, tmp_path):
     source = model("llama2-12-layers")
     with rig.mounted(source, tmp_path / "mnt", "workers=1") as mnt:
         for _ in range(5):
-            running = [subprocess.Popen(["cat", mnt / "model-q4_k_m.gguf"], stdout=subprocess.DEVNULL) for _ in range(4)]
+            running = [
+                subprocess.Popen(["cat", mnt / "model-q4_k_m.gguf"], stdout=subprocess.DEVNULL) for _ in range(4)
+            ]
             time.sleep(0.02)
             for process in running:
                 process.kill()
@@ -75,8 +85,9 @@ def test_descriptors_do_not_leak(model, tmp_path):
         counts = []
         for _ in range(3):
             for name in os.listdir(mnt / "tensors"):
-                with open(mnt / "tensors" / name, "rb") as file, \
-                        mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+                with open(mnt / "tensors" / name, "rb") as file, mmap.mmap(
+                    file.fileno(), 0, prot=mmap.PROT_READ
+                ) as mapped:
                     assert mapped[:6] == b"\x93NUMPY"
             counts.append(len(os.listdir("/proc/%d/fd" % pid)))
         assert counts[2] <= counts[1] + 1, counts

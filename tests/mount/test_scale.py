@@ -17,14 +17,20 @@ def many_tensors(folder, count, shape=(2, 4), llama=False):
     size = 2 * shape[0] * shape[1]
     names = sorted("model.block.%d.part.weight" % number for number in range(count))
     header = {"__metadata__": {"format": "pt"}}
-    header.update({name: {"dtype": "BF16", "shape": list(shape), "data_offsets": [i * size, i * size + size]}
-                   for i, name in enumerate(names)})
+    header.update(
+        {
+            name: {"dtype": "BF16", "shape": list(shape), "data_offsets": [i * size, i * size + size]}
+            for i, name in enumerate(names)
+        }
+    )
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     with open(folder / "model.safetensors", "wb") as out:
         out.write(struct.pack("<Q", len(text)) + text)
         out.truncate(8 + len(text) + size * count)
-    (folder / "config.json").write_bytes(make_model.sample.dumps({"architectures": ["Nobody"], "model_type": "nobody"}))
+    (folder / "config.json").write_bytes(
+        make_model.sample.dumps({"architectures": ["Nobody"], "model_type": "nobody"})
+    )
     return folder
 
 
@@ -89,8 +95,13 @@ def test_100000_tensors(tmp_path):
         assert len(os.listdir(mnt / "tensors")) == 200_000
         assert (mnt / "tensors" / "model.block.99999.part.weight.npy").read_bytes()[:6] == b"\x93NUMPY"
         assert rig.file_hash(mnt / "model.safetensors") == rig.file_hash(source / "model.safetensors")
-        for command in (["ls", source], ["ls", "--json", source], ["info", source], ["stats", mnt],
-                        ["export", source, "tensors/model.block.7.part.weight.npy", "-o", "-"]):
+        for command in (
+            ["ls", source],
+            ["ls", "--json", source],
+            ["info", source],
+            ["stats", mnt],
+            ["export", source, "tensors/model.block.7.part.weight.npy", "-o", "-"],
+        ):
             begin = time.monotonic()
             rig.weightfs(*command)
             assert time.monotonic() - begin < 5 * rig.SLOW, command
@@ -105,7 +116,9 @@ def test_a_sparse_100_gb_model_lists_with_exact_sizes(tmp_path):
     source, mnt = tmp_path / "Big-Llama-50B", tmp_path / "mnt"
     mnt.mkdir()
     source.mkdir()
-    config, tensors = make_model.llama(hidden=8192, inner=28672, layers=58, heads=64, kv=8, vocab=make_model.SPM_SIZE, rows=32000)
+    config, tensors = make_model.llama(
+        hidden=8192, inner=28672, layers=58, heads=64, kv=8, vocab=make_model.SPM_SIZE, rows=32000
+    )
     for name, value in make_model.tokenizer_files("spm").items():
         (source / name).write_bytes(value if isinstance(value, bytes) else make_model.sample.dumps(value))
     (source / "config.json").write_bytes(make_model.sample.dumps(config))

@@ -35,7 +35,9 @@ def weightfs(*args, timeout=120, check=True, code=None, program=None, **kwargs):
     """Runs a command to its end. check: it must exit 0; code: it must exit with this code."""
     command = [str(program or BIN)] + [str(arg) for arg in args]
     kwargs.setdefault("stdin", subprocess.DEVNULL)
-    run = Result(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout * SLOW, **kwargs))
+    run = Result(
+        subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout * SLOW, **kwargs)
+    )
     if code is None and check:
         code = 0
     assert code is None or run.code == code, "%s: wanted exit %s, got %r" % (" ".join(command), code, run)
