@@ -356,7 +356,14 @@ void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, siz
     wfs_room_admit(c);
 }
 
-void wfs_cache_drop(struct wfs_cache *c, uint64_t object)
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+void wfs_cache_drop(struct wfs_cache *c, const uint64_t *objects, size_t n)
 {
     struct wfs_block *gone = NULL;
 
@@ -364,7 +371,7 @@ void wfs_cache_drop(struct wfs_cache *c, uint64_t object)
     for (size_t i = 0; i < c->n_slots; i++) {
         for (struct wfs_block *b = c->slots[i], *next; b; b = next) {
             next = b->chain;
-            if (b->key.object != object)
+            if (!bsearch(&b->key.object, objects, n, sizeof *objects, compare_ids))
                 continue;
             wfs_block_unlink(c, b);
             b->doomed = true;

@@ -106,7 +106,7 @@ void wfs_cache_expand(struct wfs_cache *c, struct wfs_block *b);
 const void *wfs_block_data(const struct wfs_block *b); /* of a pinned block */
 
 /* Forgets all blocks of an object: at once, or when they are unpinned or filled (waiters still get theirs). */
-void wfs_cache_drop(struct wfs_cache *c, uint64_t object);
+void wfs_cache_drop(struct wfs_cache *c, const uint64_t *objects, size_t n); /* n of them, ascending */
 
 /*
  * Packs what is about to be evicted, when there is need. For workers between two fills; cheap when there is nothing to

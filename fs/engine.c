@@ -101,7 +101,7 @@ void wfs_object_done(struct wfs_object *o, struct wfs_engine *e)
     if (!s)
         return;
     wfs_pool_cancel(e->pool, o->id);
-    wfs_cache_drop(e->cache, o->id);
+    wfs_cache_drop(e->cache, &o->id, 1);
     wfs_object_state_unref(s);
 }
 
@@ -112,6 +112,11 @@ void wfs_object_park(struct wfs_object *o, struct wfs_engine *e)
     (void)e;
     if (s)
         wfs_object_state_unref(s);
+}
+
+void wfs_engine_drop(struct wfs_engine *e, const uint64_t *ids, size_t n_ids)
+{
+    wfs_cache_drop(e->cache, ids, n_ids);
 }
 
 void wfs_engine_tell(struct wfs_engine *e, struct object_state *s, int64_t cause, struct wfs_error *err)

@@ -68,6 +68,9 @@ void wfs_object_done(struct wfs_object *o, struct wfs_engine *e);
  */
 void wfs_object_park(struct wfs_object *o, struct wfs_engine *e);
 
+/* Drops the tiles of parked objects that will not come back: n_ids of their ids, ascending. */
+void wfs_engine_drop(struct wfs_engine *e, const uint64_t *ids, size_t n_ids);
+
 struct wfs_read { /* owned by the caller from wfs_engine_read until wfs_engine_read_done */
     struct wfs_object *object;
     uint64_t offset;

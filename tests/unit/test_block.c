@@ -291,7 +291,7 @@ static void dropped(void **state)
     reserve(c, 2 * wfs_cache_charge(SIZE));
     assert_int_equal(get(c, 1, 1, &w, &pinned), WFS_CACHE_HIT);
     assert_int_equal(get(c, 1, 2, &late, &filling), WFS_CACHE_FILL);
-    wfs_cache_drop(c, 1);
+    wfs_cache_drop(c, &(uint64_t){ 1 }, 1);
     assert_int_equal(*(const uint8_t *)wfs_block_data(pinned), 1);
     fill(c, filling, 2);
     wfs_cache_publish(c, filling, 0, 0);
@@ -425,7 +425,7 @@ static void storm_visit(struct visitor *me, struct visit *v)
     }
     wfs_cache_release(s->c, &b, 1, need);
     if (dice % 128 == 1 && object == OBJECTS - 1)
-        wfs_cache_drop(s->c, object);
+        wfs_cache_drop(s->c, &(uint64_t){ object }, 1);
 }
 
 static void *storm_thread(void *arg)
@@ -463,8 +463,7 @@ static void storm(void **state)
     assert_true(stats.hits > 0 && stats.evicted > 0 && stats.packed > 0 && stats.packed_hits > 0);
     assert_int_equal(stats.failed, s.failures);
     assert_int_equal(stats.filled, s.fills - s.failures + (int)stats.packed_hits);
-    for (uint64_t i = 0; i < OBJECTS; i++)
-        wfs_cache_drop(s.c, i);
+    wfs_cache_drop(s.c, (const uint64_t[OBJECTS + 1]){ 0, 1, 2, 77 }, OBJECTS + 1);
     wfs_cache_stats(s.c, &stats);
     assert_int_equal(stats.bytes, 0);
     assert_int_equal(stats.allocated, 0);
