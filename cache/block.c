@@ -271,12 +271,25 @@ static struct wfs_waiter *settle(struct wfs_cache *c, struct wfs_block *b, int r
     return waiters;
 }
 
-bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes)
+bool wfs_cache_seal(struct wfs_cache *c, struct wfs_block *b)
+{
+    bool wanted;
+
+    pthread_mutex_lock(&c->lock);
+    assert(b->state == BLOCK_FILLING);
+    if (!b->doomed)
+        wfs_block_unlink(c, b);
+    b->doomed = true;
+    wanted = b->waiters != NULL;
+    pthread_mutex_unlock(&c->lock);
+    return wanted;
+}
+
+void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes)
 {
     struct wfs_block *gone = NULL;
     struct wfs_waiter *waiters;
     uint8_t *packed;
-    bool wanted;
 
     pthread_mutex_lock(&c->lock);
     assert(b->state == BLOCK_FILLING);
@@ -287,7 +300,6 @@ bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uin
         c->packed_from_bytes -= b->size;
     }
     waiters = settle(c, b, result);
-    wanted = waiters != NULL;
     c->stats.ahead_filled += ahead_bytes > 0 && result == 0;
     c->reserved -= ahead_bytes;
     c->reserved_ahead -= ahead_bytes;
@@ -313,7 +325,6 @@ bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uin
         wfs_block_free(c, gone);
     if (ahead_bytes > 0)
         wfs_room_admit(c);
-    return wanted;
 }
 
 /* The reader that waits has reserved the room for it. */

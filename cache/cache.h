@@ -94,11 +94,16 @@ void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 void wfs_block_set_cost(struct wfs_block *b, uint64_t ns);
 
 /*
- * Ends a fill: calls the waiters. On failure the block is forgotten. The filler does not touch b afterwards.
- * ahead_bytes: what wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's. Returns whether
- * anybody waited.
+ * For a fill that has failed, before it is published: nobody joins its waiters any more. Returns whether there are any, so
+ * that the reason can be told before they are woken.
  */
-bool wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes);
+bool wfs_cache_seal(struct wfs_cache *c, struct wfs_block *b);
+
+/*
+ * Ends a fill: calls the waiters. On failure the block is forgotten. The filler does not touch b afterwards.
+ * ahead_bytes: what wfs_cache_get_ahead reserved for this fill and is given back now; 0 for a reader's.
+ */
+void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uint64_t ahead_bytes);
 
 /* Unpacks a block and publishes it. */
 void wfs_cache_expand(struct wfs_cache *c, struct wfs_block *b);

@@ -259,8 +259,13 @@ static int check_extents(struct reading *rd)
     struct wfs_object *o = rd->r->object;
     struct wfs_source_file *file = NULL;
     struct wfs_error err = { 0 };
-    int r = check_files(rd, &file);
+    int r;
 
+    for (size_t i = 0; i < rd->n_ios; i++) {
+        if (rd->ios[i].result == -ECANCELED) /* given up: the source hangs, so do not ask it anything */
+            return -ECANCELED;
+    }
+    r = check_files(rd, &file);
     if (r == -ECANCELED)
         return r;
     if (r < 0) {
@@ -273,11 +278,9 @@ static int check_extents(struct reading *rd)
         r = rd->ios[i].result;
         if (r == 0)
             continue;
-        if (r != -ECANCELED) {
-            wfs_error_set(&err, -r, "%s: read of %zu bytes at %llu: %s", o->files[rd->io_files[i]]->path,
-                          rd->ios[i].len, (unsigned long long)rd->ios[i].offset, strerror(-r));
-            wfs_engine_tell(rd->e, rd->state, CAUSE_EXTENT, &err);
-        }
+        wfs_error_set(&err, -r, "%s: read of %zu bytes at %llu: %s", o->files[rd->io_files[i]]->path,
+                      rd->ios[i].len, (unsigned long long)rd->ios[i].offset, strerror(-r));
+        wfs_engine_tell(rd->e, rd->state, CAUSE_EXTENT, &err);
         return r;
     }
     return 0;

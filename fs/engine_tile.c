@@ -108,6 +108,10 @@ static int check_reads(struct fill *f)
         return -ECANCELED;
     if (f->job.prepared < 0)
         return f->job.prepared;
+    for (size_t i = 0; i < f->job.n_ios; i++) {
+        if (f->ios[i].result == -ECANCELED) /* given up: the source hangs, so do not ask it anything */
+            return -ECANCELED;
+    }
     if (f->job.n_checks == 0)
         r = wfs_source_check(f->source, f->file);
     else
@@ -122,8 +126,6 @@ static int check_reads(struct fill *f)
     }
     for (size_t i = 0; i < f->job.n_ios; i++) {
         r = f->ios[i].result;
-        if (r == -ECANCELED)
-            return r;
         if (r < 0) {
             wfs_error_set(&f->err, -r, "%s: read of %zu bytes at %llu: %s", f->file->path, f->ios[i].len,
                           (unsigned long long)f->ios[i].offset, strerror(-r));
@@ -176,7 +178,7 @@ static void run(struct wfs_job *job, void *scratch)
 {
     struct fill *f = (struct fill *)job;
     struct wfs_engine *e = f->e;
-    bool abandoned = false, wanted;
+    bool abandoned = false;
     int r = check_reads(f);
 
     if (r == 0)
@@ -185,15 +187,14 @@ static void run(struct wfs_job *job, void *scratch)
         wfs_error_set(&f->err, ENOMEM, "out of memory");
         f->cause = CAUSE_MEMORY;
     }
-    if (f->ahead_bytes == 0)
+    /* What read-ahead meets matters only once a reader meets it too; the reader finds the reason told when it wakes. */
+    if (r < 0 && (f->ahead_bytes == 0 || wfs_cache_seal(e->cache, f->block)))
         tell(f);
     for (size_t i = 0; i < job->n_ios; i++)
         abandoned = abandoned || f->ios[i].abandoned;
     if (f->bytes && !abandoned)
         wfs_cache_buffer_put(e->cache, f->bytes, source_bytes(f));
-    wanted = wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
-    if (f->ahead_bytes > 0 && wanted) /* what read-ahead meets matters only once a reader meets it too */
-        tell(f);
+    wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
     free_fill(f);
     if (r == 0)
         wfs_cache_tend(e->cache);

@@ -66,11 +66,10 @@ struct wfs_source {
 
 /*
  * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation)
- * and walks it: at most 8 levels and 100,000 entries, else -E2BIG. When path names a regular file, the source is its
- * folder with only that file in it. Fifos, sockets, devices, dangling links, links to folders, folders on which
- * something is mounted (this mount perhaps) and hidden state (".git", ".cache") are left out, silently but for
- * left_out. One level of a folder that cannot be read is an error that names it. [may block on a hanging source, as all
- * functions here but find and close]
+ * and walks it: at most 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with only
+ * that file in it. Fifos, sockets, devices, dangling links, links to folders, folders below the eighth level, those that
+ * cannot be read or on which something is mounted (this mount perhaps) and hidden state (".git", ".cache") are left out,
+ * silently but for left_out. [may block on a hanging source, as all functions here but find and close]
  */
 int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
 

@@ -98,12 +98,14 @@ static int walk_subdir(struct walk *w, int fd, const char *name, const char *pat
     if (strcmp(name, ".git") == 0 || strcmp(name, ".cache") == 0)
         return leave_out(w, path, "hidden state");
     if (depth >= MAX_DEPTH)
-        return wfs_error_set(w->err, E2BIG, "%s/%s: folders more than %d levels deep", w->s->path, path, MAX_DEPTH);
+        return leave_out(w, path, "more than 8 levels deep");
     sub = wfs_source_open_below(fd, name, O_RDONLY);
     if (sub == -EXDEV)
         return leave_out(w, path, "another file system is mounted there");
     if (sub == -ENOENT || sub == -ELOOP || sub == -ENOTDIR)
         return 0; /* replaced while we look: the next look at the source sees it */
+    if (sub == -EACCES || sub == -EPERM)
+        return leave_out(w, path, "not readable");
     if (sub < 0)
         return wfs_error_set(w->err, -sub, "%s/%s: %s", w->s->path, path, strerror(-sub));
     if (fstat(sub, &st) < 0)

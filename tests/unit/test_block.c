@@ -148,6 +148,26 @@ static void failure_is_told_and_forgotten(void **state)
     wfs_cache_free(c);
 }
 
+static void a_sealed_failure_takes_no_more_waiters(void **state)
+{
+    struct wfs_cache *c = new_cache(1 << 20);
+    struct catch w[2] = { catcher(), catcher() };
+    struct wfs_block *failed, *next;
+
+    (void)state;
+    assert_int_equal(get(c, 1, 3, &w[0], &failed), WFS_CACHE_FILL);
+    assert_true(wfs_cache_seal(c, failed));
+    assert_int_equal(get(c, 1, 3, &w[1], &next), WFS_CACHE_FILL);
+    assert_ptr_not_equal(failed, next);
+    wfs_cache_publish(c, failed, -EIO, 0);
+    assert_int_equal(w[0].calls, 1);
+    assert_int_equal(w[0].result, -EIO);
+    assert_int_equal(w[1].calls, 0);
+    wfs_cache_publish(c, next, -EIO, 0);
+    assert_int_equal(w[1].calls, 1);
+    wfs_cache_free(c);
+}
+
 static void stays_within_the_limit(void **state)
 {
     uint64_t limit = 20 * (SIZE + 400);
@@ -475,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_once),
         cmocka_unit_test(failure_is_told_and_forgotten),
+        cmocka_unit_test(a_sealed_failure_takes_no_more_waiters),
         cmocka_unit_test(stays_within_the_limit),
         cmocka_unit_test(a_scan_does_not_wash_out_what_is_used),
         cmocka_unit_test(ahead_takes_nothing_and_is_kept_for_its_reader),
