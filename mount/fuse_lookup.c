@@ -77,7 +77,7 @@ static void reply_open(struct wfs_request *r)
     r->handle = NULL;
     r->fi.fh = (uint64_t)(uintptr_t)h;
     /* A node's bytes never change, so what the kernel has of them stays good; status.json is a snapshot per handle. */
-    r->fi.noflush = true; /* a FLUSH would hang the exit of a reader, out of reach of any signal, when this process is stopped */
+    r->fi.noflush = true; /* nothing to write; and no signal ends a FLUSH that waits for a stopped mount */
     r->fi.keep_cache = kind == WFS_NODE_FILE;
     r->fi.direct_io = kind == WFS_NODE_STATUS;
     if (fuse_reply_open(r->req, &r->fi) != 0)
