@@ -32,7 +32,7 @@ int wfs_cache_new(uint64_t limit, bool compress, struct wfs_cache **ret)
     wfs_buffers_init(&c->buffers, spare_for(limit));
     c->limit = limit - spare_for(limit);
     c->compress = compress;
-    c->pack_ns_per_kib = 1000;
+    c->pack_ns_per_kib = 250;
     c->stats.limit = limit;
     *ret = c;
     return 0;

@@ -157,14 +157,10 @@ bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead)
     return true;
 }
 
-/*
- * Whether packing a block pays: it costs now, and saves the making only if somebody comes back, so the making must be
- * some times dearer. (A cast of a source in the page cache never is: it is made at several GB/s. A slow disk or network
- * is.)
- */
+/* Whether packing a block pays: it costs now, and saves the making (less the quick unpacking) if somebody comes back. */
 static bool is_dear(const struct wfs_cache *c, const struct wfs_block *b)
 {
-    return b->cost_ns / 2 > b->size / 1024 * c->pack_ns_per_kib;
+    return b->cost_ns > b->size / 1024 * c->pack_ns_per_kib;
 }
 
 /* Locked. The oldest block that is worth packing: not one of a single pass, which nobody will want again. */

@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLE = 16 * 1024 };
+/*
+ * Measured on float32 made of bfloat16, 512 KiB, sorted: acceleration 1 packs to 0.43 in 300 us and unpacks in 50 us, 16
+ * to 0.48 in 84 and 30 us. Sorting is 17 us, back 12 us. (Unsorted: 0.65 in 960 us.) Making such a block from a source in
+ * the page cache is some 150 us.
+ */
+enum { SAMPLE = 16 * 1024, ACCELERATION = 16 };
 
 static void shuffle(const uint8_t *in, uint8_t *out, size_t size)
 {
@@ -48,9 +53,9 @@ static bool worth_it(const uint8_t *data, size_t size, bool *ret_shuffled)
 
     if (n < 256)
         return false;
-    plain = LZ4_compress_default((const char *)from, out, (int)n, (int)sizeof out);
+    plain = LZ4_compress_fast((const char *)from, out, (int)n, (int)sizeof out, ACCELERATION);
     shuffle(from, sorted, n);
-    shuffled = LZ4_compress_default((const char *)sorted, out, (int)n, (int)sizeof out);
+    shuffled = LZ4_compress_fast((const char *)sorted, out, (int)n, (int)sizeof out, ACCELERATION);
     *ret_shuffled = shuffled < plain;
     return (plain > 0 && (size_t)plain <= goal) || (shuffled > 0 && (size_t)shuffled <= goal);
 }
@@ -74,7 +79,7 @@ uint8_t *wfs_lz4_pack(const uint8_t *data, size_t size, uint32_t *ret_size, bool
     }
     if (shuffled)
         shuffle(data, sorted, size);
-    n = LZ4_compress_default((const char *)(shuffled ? sorted : data), (char *)out, (int)size, (int)goal);
+    n = LZ4_compress_fast((const char *)(shuffled ? sorted : data), (char *)out, (int)size, (int)goal, ACCELERATION);
     free(sorted);
     if (n <= 0) {
         free(out);
