@@ -126,7 +126,7 @@ static void continue_open(struct wfs_request *r)
         wfs_request_fail(r, -status);
         return;
     }
-    r->handle = wfs_handle_new(r->id.generation, r->id.node);
+    r->handle = wfs_handle_new(r->skin, &r->id);
     if (!r->handle) {
         wfs_request_fail(r, ENOMEM);
         return;

@@ -47,6 +47,8 @@ void wfs_skin_free(struct wfs_skin *skin)
         return;
     assert(skin->n_requests == 0);
     wfs_look_stop(skin);
+    while (skin->handles) /* a mount that was cut off hears of no RELEASE */
+        wfs_handle_unref(skin->handles);
     wfs_nodeids_free(skin->ids);
     pthread_cond_destroy(&skin->idle);
     pthread_mutex_destroy(&skin->lock);
@@ -120,15 +122,22 @@ struct wfs_request *wfs_request_of_job(struct wfs_job *job)
     return (struct wfs_request *)((char *)job - offsetof(struct wfs_request, job));
 }
 
-struct wfs_handle *wfs_handle_new(struct wfs_generation *g, const struct wfs_node *node)
+struct wfs_handle *wfs_handle_new(struct wfs_skin *skin, const struct wfs_nodeid *id)
 {
     struct wfs_handle *h = calloc(1, sizeof *h);
 
     if (!h)
         return NULL;
     atomic_init(&h->n_refs, 1);
-    h->generation = wfs_generation_ref(g);
-    h->node = node;
+    h->skin = skin;
+    h->generation = wfs_generation_ref(id->generation);
+    h->node = id->node;
+    pthread_mutex_lock(&skin->lock);
+    h->next = skin->handles;
+    if (h->next)
+        h->next->previous = h;
+    skin->handles = h;
+    pthread_mutex_unlock(&skin->lock);
     return h;
 }
 
@@ -142,6 +151,14 @@ void wfs_handle_unref(struct wfs_handle *h)
 {
     if (!h || atomic_fetch_sub(&h->n_refs, 1) > 1)
         return;
+    pthread_mutex_lock(&h->skin->lock);
+    if (h->previous)
+        h->previous->next = h->next;
+    else
+        h->skin->handles = h->next;
+    if (h->next)
+        h->next->previous = h->previous;
+    pthread_mutex_unlock(&h->skin->lock);
     if (h->object)
         wfs_node_object_put(h->node);
     wfs_generation_unref(h->generation);

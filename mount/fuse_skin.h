@@ -23,6 +23,7 @@ struct wfs_skin {
     pthread_mutex_t lock;
     pthread_cond_t idle;
     size_t n_requests; /* not answered yet; protected by lock */
+    struct wfs_handle *handles; /* all that are open; protected by lock */
     /* What statfs says, summed once per generation; protected by lock. */
     uint64_t summed_generation, total_bytes, n_files;
 
@@ -53,9 +54,11 @@ struct wfs_handle {
     struct wfs_object *object; /* a file's */
     uint8_t *snapshot;         /* of status.json, owned */
     size_t snapshot_len;
+    struct wfs_skin *skin;
+    struct wfs_handle *previous, *next; /* in the skin's list; protected by its lock */
 };
 
-struct wfs_handle *wfs_handle_new(struct wfs_generation *g, const struct wfs_node *node); /* takes a reference to g */
+struct wfs_handle *wfs_handle_new(struct wfs_skin *skin, const struct wfs_nodeid *id); /* refers to id's generation */
 struct wfs_handle *wfs_handle_ref(struct wfs_handle *h);
 void wfs_handle_unref(struct wfs_handle *h);
 struct wfs_handle *wfs_handle_of(const struct fuse_file_info *fi);
