@@ -11,6 +11,14 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
+/* By how much bounds on time are stretched: sanitizers cost time. */
+static inline double slowness(void)
+{
+    const char *slow = getenv("WEIGHTFS_TEST_SLOW");
+
+    return slow ? atof(slow) : 1;
+}
+
 /* The text of `part` is in `whole`; both are printed when not. */
 #define assert_contains(whole, part) \
     do { \

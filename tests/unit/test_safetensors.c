@@ -277,7 +277,7 @@ static void hundred_thousand(void **state)
     clock_gettime(CLOCK_MONOTONIC, &t1);
     seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9;
     print_message("100,000 tensors: %.3f s\n", seconds);
-    assert_true(seconds < 3);
+    assert_true(seconds < 3 * slowness());
     assert_null(m->problem);
     assert_int_equal(m->n_tensors, N);
     assert_true(wfs_map_get(&m->by_name, "model.layers.7.mlp.experts.31.down_proj.weight", 46, &at));
