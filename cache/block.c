@@ -139,7 +139,7 @@ struct wfs_block *wfs_block_unlink(struct wfs_cache *c, struct wfs_block *b)
 void wfs_block_free(struct wfs_cache *c, struct wfs_block *b)
 {
     wfs_buffers_put(&c->buffers, b->data, b->size);
-    free(b->packed);
+    wfs_buffers_put(&c->buffers, b->packed, b->packed_size);
     free(b);
 }
 
@@ -150,6 +150,7 @@ static void note_read(struct wfs_block *b, uint64_t from, uint64_t to)
         b->again = true;
     if (to > b->read_to)
         b->read_to = to < UINT32_MAX ? (uint32_t)to : UINT32_MAX;
+    b->read_bytes += to - from;
     b->ahead = false;
 }
 
@@ -314,7 +315,7 @@ void wfs_cache_publish(struct wfs_cache *c, struct wfs_block *b, int result, uin
             wfs_evict_insert(c, b);
     }
     pthread_mutex_unlock(&c->lock);
-    free(packed);
+    wfs_buffers_put(&c->buffers, packed, packed ? b->packed_size : 0);
     while (waiters) {
         struct wfs_waiter *w = waiters;
 

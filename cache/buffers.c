@@ -132,7 +132,7 @@ void wfs_buffers_put(struct buffers *b, void *buf, size_t size)
         return;
     pthread_mutex_lock(&b->lock);
     b->allocated -= size;
-    if (size < MAPPED_MIN || size > b->spare_max) {
+    if (size < MAPPED_MIN || size > b->spare_max || size % PAGE != 0) { /* an odd size is not asked for again */
         old[n_old++] = (struct spare){ buf, size };
     } else {
         while (b->n_spare == N_SPARE || b->spare_bytes + size > b->spare_max) {

@@ -94,8 +94,8 @@ void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 void wfs_block_set_cost(struct wfs_block *b, uint64_t ns);
 
 /*
- * For a fill that has failed, before it is published: nobody joins its waiters any more. Returns whether there are any, so
- * that the reason can be told before they are woken.
+ * For a fill that has failed, before it is published: nobody joins its waiters any more. Returns whether there are any,
+ * so that the reason can be told before they are woken.
  */
 bool wfs_cache_seal(struct wfs_cache *c, struct wfs_block *b);
 
@@ -114,10 +114,11 @@ const void *wfs_block_data(const struct wfs_block *b); /* of a pinned block */
 void wfs_cache_drop(struct wfs_cache *c, const uint64_t *objects, size_t n); /* n of them, ascending */
 
 /*
- * Packs what is about to be evicted, when there is need. For workers between two fills; cheap when there is nothing to
- * do.
+ * Packs what is about to be evicted, when memory gets short; cheap when there is nothing to do. For workers: between
+ * two fills (idle false: some blocks, of those that were dearer to make than they are to pack), and when they have
+ * nothing else to do (idle true: one block, whatever it cost). Returns whether an idle call would find work.
  */
-void wfs_cache_tend(struct wfs_cache *c);
+bool wfs_cache_tend(struct wfs_cache *c, bool idle);
 
 /* ---- other memory under the budget (its owner has reserved it) ---- */
 

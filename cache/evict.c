@@ -4,9 +4,13 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-enum { STALE_SECONDS = 2 }; /* read-ahead that nobody has come for in that time: its reader went elsewhere */
+enum {
+    STALE_SECONDS = 2, /* read-ahead that nobody has come for in that time: its reader went elsewhere */
+    LOOK = 16,         /* how many of the oldest blocks are looked at for one to pack */
+};
 
 static uint32_t seconds(void)
 {
@@ -75,7 +79,7 @@ static void list_place(struct wfs_cache *c, struct wfs_block *b)
         return;
     }
     if (!b->again) {
-        list_add(c, b, LIST_PASSED, b->read_to >= b->size);
+        list_add(c, b, LIST_PASSED, b->read_bytes >= b->size);
         return;
     }
     list_add(c, b, LIST_KEPT, false);
@@ -157,22 +161,31 @@ bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead)
     return true;
 }
 
-/* Whether packing a block pays: it costs now, and saves the making (less the quick unpacking) if somebody comes back. */
+/* Whether memory is short, so that something would be evicted soon. */
+static bool is_short(const struct wfs_cache *c)
+{
+    return wfs_evict_charged(c) > c->limit / 8 * 7;
+}
+
+/*
+ * Whether packing a block pays even while there is other work: it costs now, and saves the making (less the quick
+ * unpacking) if somebody comes back.
+ */
 static bool is_dear(const struct wfs_cache *c, const struct wfs_block *b)
 {
     return b->cost_ns > b->size / 1024 * c->pack_ns_per_kib;
 }
 
 /* Locked. The oldest block that is worth packing: not one of a single pass, which nobody will want again. */
-static struct wfs_block *choose_to_pack(struct wfs_cache *c)
+static struct wfs_block *choose_to_pack(struct wfs_cache *c, bool idle)
 {
     static const enum block_list lists[] = { LIST_PASSED, LIST_KEPT };
 
     for (int i = 0; i < 2; i++) {
         struct wfs_block *b = c->lists[lists[i]].oldest;
 
-        for (int looked = 0; b && looked < 32; looked++, b = b->newer) {
-            if (!b->unpackable && (b->again || b->read_to < b->size) && is_dear(c, b))
+        for (int looked = 0; b && looked < LOOK; looked++, b = b->newer) {
+            if (!b->unpackable && (b->again || b->read_bytes < b->size) && (idle || is_dear(c, b)))
                 return b;
         }
     }
@@ -188,12 +201,12 @@ static struct wfs_block *end_packing(struct wfs_cache *c, struct wfs_block *b, u
     b->packing = false;
     b->unpackable = packed == NULL;
     if (b->pins > 0) {
-        free(packed);
+        wfs_buffers_put(&c->buffers, packed, b->packed_size);
         return NULL;
     }
     wfs_evict_remove(c, b);
     if (b->doomed) {
-        free(packed);
+        wfs_buffers_put(&c->buffers, packed, b->packed_size);
         return b;
     }
     if (!packed) {
@@ -211,17 +224,32 @@ static struct wfs_block *end_packing(struct wfs_cache *c, struct wfs_block *b, u
     return NULL;
 }
 
+/* The packed bytes in memory of their own size, or NULL. The room to pack in is one of the spare buffers, mostly. */
+static uint8_t *pack(struct wfs_cache *c, const uint8_t *data, uint64_t size, uint32_t *ret_size, bool *ret_shuffled)
+{
+    size_t room_size = size / 4 * 3;
+    uint8_t *room = wfs_buffers_get(&c->buffers, room_size), *packed = NULL;
+
+    *ret_size = room ? wfs_lz4_pack(data, size, room, ret_shuffled) : 0;
+    if (*ret_size > 0)
+        packed = wfs_buffers_get(&c->buffers, *ret_size);
+    if (packed)
+        memcpy(packed, room, *ret_size);
+    wfs_buffers_put(&c->buffers, room, room_size);
+    return packed;
+}
+
 /* Packs one block. False: there is no need, or nothing to pack. */
-static bool pack_one(struct wfs_cache *c)
+static bool pack_one(struct wfs_cache *c, bool idle)
 {
     struct wfs_block *b, *gone;
     uint8_t *packed, *data = NULL;
-    uint32_t packed_size = 0;
+    uint32_t packed_size;
     uint64_t size, began;
     bool shuffled = false;
 
     pthread_mutex_lock(&c->lock);
-    b = wfs_evict_charged(c) > c->limit / 8 * 7 ? choose_to_pack(c) : NULL;
+    b = is_short(c) ? choose_to_pack(c, idle) : NULL;
     if (!b) {
         pthread_mutex_unlock(&c->lock);
         return false;
@@ -232,7 +260,7 @@ static bool pack_one(struct wfs_cache *c)
     pthread_mutex_unlock(&c->lock);
 
     began = wfs_now_ns();
-    packed = wfs_lz4_pack(b->data, size, &packed_size, &shuffled);
+    packed = pack(c, b->data, size, &packed_size, &shuffled);
 
     pthread_mutex_lock(&c->lock);
     if (packed)
@@ -247,13 +275,23 @@ static bool pack_one(struct wfs_cache *c)
     return true;
 }
 
-void wfs_cache_tend(struct wfs_cache *c)
+static bool has_work(struct wfs_cache *c)
 {
-    int n = 0;
+    bool work;
 
-    /* Packed blocks shrink to half, so two make room for one that is filled; some more to catch up. */
-    while (c->compress && n < 4 && pack_one(c))
+    pthread_mutex_lock(&c->lock);
+    work = is_short(c) && choose_to_pack(c, true);
+    pthread_mutex_unlock(&c->lock);
+    return work;
+}
+
+bool wfs_cache_tend(struct wfs_cache *c, bool idle)
+{
+    int n = 0, most = idle ? 1 : 4; /* two that shrink to half make room for one that is filled; some to catch up */
+
+    while (c->compress && n < most && pack_one(c, idle))
         n++;
     if (n > 0)
         wfs_room_admit(c);
+    return c->compress && has_work(c);
 }

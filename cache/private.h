@@ -29,6 +29,7 @@ struct wfs_block {
     uint32_t packed_size;
     uint32_t pins;
     uint32_t read_to;      /* how far it has been read, to tell going on from coming back; saturates */
+    uint64_t read_bytes;   /* how much of it has been read, all readers together */
     uint32_t ahead_second; /* LIST_AHEAD: when it was made */
     uint8_t state, list;
     bool idle;   /* charged as idle */
@@ -94,11 +95,9 @@ void wfs_buffers_put(struct buffers *b, void *buf, size_t size);
 void wfs_buffers_trim(struct buffers *b); /* gives all spares back to the system */
 
 /* tier_lz4.c: pure functions */
-/*
- * Packs size bytes. Returns a malloc'ed block of *ret_size <= 3/4 size bytes, or NULL when it does not shrink that far.
- */
-uint8_t *wfs_lz4_pack(const uint8_t *data, size_t size, uint32_t *ret_size, bool *ret_shuffled);
-/* 0, -EIO (it is damaged) or -ENOMEM. */
+/* Packs size bytes into out, which has room for 3/4 of that. The packed size, or 0 when they do not shrink so far. */
+uint32_t wfs_lz4_pack(const uint8_t *data, size_t size, uint8_t *out, bool *ret_shuffled);
+/* 0 or -EIO (it is damaged). */
 int wfs_lz4_unpack(const uint8_t *packed, uint32_t packed_size, bool shuffled, uint8_t *out, size_t size);
 
 #endif

@@ -13,6 +13,8 @@ struct wfs_engine {
     struct wfs_pool *pool;
     struct wfs_cache *cache;
     const struct wfs_kernels *kernels;
+    struct wfs_job tend; /* one at a time: */
+    atomic_bool tending;
     atomic_uint_fast64_t next_id, bytes_served, read_errors;
 };
 

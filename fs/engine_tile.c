@@ -153,8 +153,9 @@ static int make(struct fill *f, void *scratch)
         const char *file_type = wfs_ggml_types[bad.refusal == WFS_REFUSED_VIA ? f->plan.via : f->plan.dst].name;
 
         wfs_error_set(&f->err, EIO,
-                      "a value that llama-quantize refuses (NaN, infinite or too large as %s) at element %llu, row %llu",
-                      file_type, (unsigned long long)bad.elem, (unsigned long long)(bad.elem / f->plan.row_elems));
+                      "a value that llama-quantize refuses (NaN, infinite or too large as %s) at element %llu, "
+                      "row %llu", file_type, (unsigned long long)bad.elem,
+                      (unsigned long long)(bad.elem / f->plan.row_elems));
     } else {
         wfs_error_set(&f->err, EIO, "cannot be made into %s: %s", wfs_ggml_types[f->plan.dst].name, strerror(-r));
     }
@@ -172,6 +173,29 @@ static void free_fill(struct fill *f)
     wfs_source_close(f->source);
     if (!abandoned)
         free(f);
+}
+
+static void tend_when_idle(struct wfs_engine *e);
+
+static void tend(struct wfs_job *job, void *scratch)
+{
+    struct wfs_engine *e = (struct wfs_engine *)((char *)job - offsetof(struct wfs_engine, tend));
+    bool more = !job->cancelled && wfs_cache_tend(e->cache, true);
+
+    (void)scratch;
+    atomic_store(&e->tending, false);
+    if (more)
+        tend_when_idle(e);
+}
+
+/* One block at a time, when nothing else has been to do for a while. */
+static void tend_when_idle(struct wfs_engine *e)
+{
+    if (atomic_exchange(&e->tending, true))
+        return;
+    e->tend.priority = WFS_IDLE;
+    e->tend.run = tend;
+    wfs_pool_submit(e->pool, &e->tend);
 }
 
 static void run(struct wfs_job *job, void *scratch)
@@ -196,8 +220,8 @@ static void run(struct wfs_job *job, void *scratch)
         wfs_cache_buffer_put(e->cache, f->bytes, source_bytes(f));
     wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
     free_fill(f);
-    if (r == 0)
-        wfs_cache_tend(e->cache);
+    if (r == 0 && wfs_cache_tend(e->cache, false))
+        tend_when_idle(e);
 }
 
 static void run_expand(struct wfs_job *job, void *scratch)

@@ -13,6 +13,7 @@
 enum {
     DEPTH = 8,       /* jobs whose reads a worker has in flight */
     DEPTH_MAX = 256, /* the same while nothing comes back, so that one hanging source does not stop the others */
+    IDLE_MS = 50,     /* how long a worker has nothing to do before it does idle jobs */
     PATIENCE_MS = 20, /* how long nothing has to come back before one more is started */
     ABANDON_MS = 1000,
     JOIN_S = 2,
@@ -34,6 +35,7 @@ struct wfs_worker {
     /* protected by the pool's lock */
     pthread_cond_t wake;          /* without a ring */
     unsigned n_started, depth;    /* jobs with reads in flight, and how many it may have */
+    bool rested;                  /* nothing to do for IDLE_MS, and nothing but idle jobs since */
     bool sleeping, woken;
 };
 
@@ -309,7 +311,7 @@ static void start(struct wfs_worker *w, struct wfs_job *job)
 static bool step(struct wfs_worker *w, bool *started)
 {
     struct wfs_pool *p = w->pool;
-    struct wfs_job *ready = first_below(p->ready, WFS_PRIORITY_COUNT);
+    struct wfs_job *ready = first_below(p->ready, w->rested || p->stopping ? WFS_PRIORITY_COUNT : WFS_IDLE);
     /* With something to run, start at most one job of the same rank: its reads go on meanwhile. */
     int limit = !ready ? WFS_PRIORITY_COUNT : *started ? (int)ready->priority : (int)ready->priority + 1;
     struct wfs_job *queued = w->n_started < w->depth ? first_below(p->queued, limit) : NULL;
@@ -319,6 +321,7 @@ static bool step(struct wfs_worker *w, bool *started)
         enter(p, queued, JOB_STARTED);
         queued->worker = w;
         w->n_started++;
+        w->rested = false;
         *started = true;
         pthread_mutex_unlock(&p->lock);
         start(w, queued);
@@ -328,8 +331,9 @@ static bool step(struct wfs_worker *w, bool *started)
         struct wfs_worker *sleeper;
 
         leave(p, ready);
-        sleeper = first_below(p->ready, WFS_PRIORITY_COUNT) ? choose_sleeper(p, false) : NULL;
+        sleeper = first_below(p->ready, WFS_IDLE) ? choose_sleeper(p, false) : NULL;
         *started = false;
+        w->rested = w->rested && ready->priority == WFS_IDLE;
         pthread_mutex_unlock(&p->lock);
         wake(sleeper);
         ready->run(ready, w->scratch);
@@ -338,30 +342,48 @@ static bool step(struct wfs_worker *w, bool *started)
     return false;
 }
 
+/* Without a ring: sleeps until woken or for ms, if that is not WFS_RING_FOREVER. Locked. */
+static void sleep_on_cond(struct wfs_worker *w, int ms)
+{
+    struct wfs_pool *p = w->pool;
+    struct timespec until;
+    int r = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)ms * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (!w->woken && !p->stopping && r == 0)
+        r = ms < 0 ? pthread_cond_wait(&w->wake, &p->lock) : pthread_cond_timedwait(&w->wake, &p->lock, &until);
+}
+
 /* Locked; unlocks while asleep. */
 static void sleep_until_woken(struct wfs_worker *w)
 {
     struct wfs_pool *p = w->pool;
-    /* Then this worker has its fill of reads in flight. */
-    bool waiting_jobs = first_below(p->queued, WFS_PRIORITY_COUNT) != NULL;
-    struct wfs_io *done;
+    /* Jobs that wait though this worker does nothing: it has its fill of reads in flight, or they are idle jobs. */
+    bool waiting_jobs = first_below(p->queued, WFS_PRIORITY_COUNT) != NULL, idle_jobs = p->ready[WFS_IDLE].head != NULL;
+    int ms = waiting_jobs ? PATIENCE_MS : idle_jobs ? IDLE_MS : WFS_RING_FOREVER;
+    struct wfs_io *done = NULL;
 
     w->sleeping = true;
-    if (!w->ring) {
-        while (!w->woken && !p->stopping)
-            pthread_cond_wait(&w->wake, &p->lock);
-        w->sleeping = w->woken = false;
-        return;
+    if (w->ring) {
+        pthread_mutex_unlock(&p->lock);
+        done = wfs_ring_reap(w->ring, ms);
+        pthread_mutex_lock(&p->lock);
+    } else {
+        sleep_on_cond(w, ms);
     }
-    pthread_mutex_unlock(&p->lock);
-    done = wfs_ring_reap(w->ring, waiting_jobs ? PATIENCE_MS : WFS_RING_FOREVER);
-    pthread_mutex_lock(&p->lock);
-    if (!done && waiting_jobs && !w->woken && w->depth < DEPTH_MAX)
+    if (!done && !w->woken && waiting_jobs && w->depth < DEPTH_MAX)
         w->depth++;
+    else if (!done && !w->woken && idle_jobs)
+        w->rested = true;
     w->sleeping = w->woken = false;
-    pthread_mutex_unlock(&p->lock);
-    take_finished(w, done);
-    pthread_mutex_lock(&p->lock);
+    if (done) {
+        pthread_mutex_unlock(&p->lock);
+        take_finished(w, done);
+        pthread_mutex_lock(&p->lock);
+    }
 }
 
 /* Finished ones too: we do not know them apart, and a leak is safe. */

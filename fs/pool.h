@@ -38,7 +38,13 @@ struct wfs_io { /* one request to the source */
     struct wfs_io *next;
 };
 
-enum wfs_priority { WFS_FOREGROUND, WFS_READAHEAD, WFS_BACKGROUND, WFS_PRIORITY_COUNT };
+enum wfs_priority {
+    WFS_FOREGROUND,
+    WFS_READAHEAD,
+    WFS_BACKGROUND,
+    WFS_IDLE, /* by a worker that has had nothing else to do for a while (jobs without requests only) */
+    WFS_PRIORITY_COUNT
+};
 
 struct wfs_job {
     struct wfs_io *ios; /* done before run; may be NULL */

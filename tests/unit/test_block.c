@@ -397,7 +397,7 @@ static void storm_fill(struct storm *s, struct wfs_block *b, unsigned object, un
         s->failures++;
     wfs_cache_publish(s->c, b, dice % 16 == 0 ? -EIO : 0, ahead);
     if (dice % 4 == 0)
-        wfs_cache_tend(s->c);
+        wfs_cache_tend(s->c, dice % 8 == 0);
 }
 
 static void storm_visit(struct visitor *me, struct visit *v)

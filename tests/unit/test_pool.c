@@ -332,6 +332,35 @@ static void foreground_first(void **state)
     order(false);
 }
 
+/* An idle job is run by a worker that has had nothing to do for a while, and not before. */
+static void idle_jobs_wait_for_rest(void **state)
+{
+    (void)state;
+    for (int ring = 0; ring < 2; ring++) {
+        struct task idle[2], busy[5];
+        struct fixture f;
+        uint8_t buf[16];
+
+        fixture_init(&f, ring, 1, NULL);
+        for (int i = 0; i < 2; i++) {
+            task_init(&idle[i], WFS_IDLE);
+            wfs_pool_submit(f.pool, &idle[i].job);
+        }
+        for (int i = 0; i < 5; i++) { /* 100 ms of work, with pauses in it */
+            task_init(&busy[i], WFS_BACKGROUND);
+            busy[i].sleep_ms = 10;
+            add_read(&busy[i], f.fd, 0, buf, 16);
+            wfs_pool_submit(f.pool, &busy[i].job);
+            assert_true(wait_done(&busy[i], 5000));
+            usleep(10000);
+            assert_false(idle[0].done);
+        }
+        assert_true(wait_done(&idle[0], 5000));
+        assert_true(wait_done(&idle[1], 20)); /* at once behind the first */
+        fixture_done(&f);
+    }
+}
+
 static void cancelled(void **state)
 {
     struct fixture f;
@@ -551,6 +580,7 @@ int main(void)
         cmocka_unit_test(faults_are_injected),
         cmocka_unit_test(a_job_that_cannot_be_prepared_is_run_with_that),
         cmocka_unit_test(foreground_first),
+        cmocka_unit_test(idle_jobs_wait_for_rest),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(the_end_runs_what_is_queued),
         cmocka_unit_test(a_hanging_source_blocks_nobody_else),

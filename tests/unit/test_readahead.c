@@ -106,6 +106,32 @@ static void reading_at_random_is_not(void **state)
     big_done(&b);
 }
 
+/* Tiles that shrink are packed once the workers rest, and come back as they were. */
+static void packed_at_rest(void **state)
+{
+    struct wfs_engine_stats stats;
+    struct big b;
+
+    (void)state;
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 8 << 20, .n_workers = 2 }); /* a third of the view */
+    for (uint64_t at = b.layout.size; at > 0; at -= 1 << 19) /* backwards: nothing is read ahead */
+        assert_true(big_matches(&b, at - 4096, 4096));
+    for (int i = 0; i < 100; i++) {
+        wfs_engine_stats(b.engine, &stats);
+        if (stats.lz4_bytes > 100000)
+            break;
+        usleep(20000);
+    }
+    assert_true(stats.lz4_bytes > 100000);
+    assert_true(stats.lz4_bytes < stats.lz4_unpacked_bytes * 6 / 10);
+    for (uint64_t at = 0; at < b.layout.size; at += 1 << 19)
+        assert_true(big_matches(&b, at, 4096));
+    wfs_engine_stats(b.engine, &stats);
+    assert_true(stats.lz4_hits > 0);
+    assert_true(stats.cache_peak_bytes <= 8 << 20);
+    big_done(&b);
+}
+
 /* Eight threads that stream their own region each, in one file, with memory for a part of it. */
 struct streamer {
     struct big *b;
@@ -198,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_is_read_ahead),
         cmocka_unit_test(reading_at_random_is_not),
+        cmocka_unit_test(packed_at_rest),
         cmocka_unit_test(many_streams),
         cmocka_unit_test(gone_while_reading_ahead),
         cmocka_unit_test(a_reader_overtakes_read_ahead),
