@@ -160,6 +160,7 @@ int wfs_tree_finish(struct wfs_tree *t)
             continue;
         if (dir->children.count++ == 0)
             dir->children.first = (uint32_t)i;
+        dir->children.n_folders += n->kind == WFS_NODE_DIR;
     }
     return 0;
 }
@@ -225,16 +226,6 @@ uint64_t wfs_node_ino(const struct wfs_node *n)
     return n->ino;
 }
 
-static nlink_t count_links(const struct wfs_node *dir)
-{
-    nlink_t count = 2;
-    const struct wfs_node *child;
-
-    for (size_t i = 0; (child = wfs_node_child(dir, i)); i++)
-        count += child->kind == WFS_NODE_DIR;
-    return count;
-}
-
 void wfs_node_stat(const struct wfs_node *n, struct stat *ret)
 {
     memset(ret, 0, sizeof *ret);
@@ -242,10 +233,7 @@ void wfs_node_stat(const struct wfs_node *n, struct stat *ret)
     ret->st_mtim = ret->st_ctim = ret->st_atim = n->mtime;
     if (n->kind == WFS_NODE_DIR) {
         ret->st_mode = S_IFDIR | 0555;
-        ret->st_nlink = 2;
-        /* A large folder is one of tensors, which has no folders in it. */
-        if (n->children.count < 1000)
-            ret->st_nlink = count_links(n);
+        ret->st_nlink = 2 + n->children.n_folders;
         return;
     }
     ret->st_mode = S_IFREG | 0444;

@@ -22,6 +22,7 @@ struct wfs_node {
     union {
         struct { /* of a folder, after wfs_tree_finish */
             uint32_t first, count; /* of its listed children, in the tree's order */
+            uint32_t n_folders;    /* among them */
         } children;
         struct { /* of a file; protected by the generation's lock */
             struct wfs_view_object *object; /* NULL when not in use */

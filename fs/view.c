@@ -109,8 +109,6 @@ static int layout_safetensors(const struct wfs_node *n, struct wfs_layout *ret, 
 {
     const struct wfs_generation *g = n->generation;
 
-    if (g->selection.own_single)
-        return layout_file(n, ret, err);
     if (is_as_is(g))
         return wfs_safetensors_layout_as_is(g->model, 0, ret, err);
     return wfs_safetensors_layout(g->model, ret, err);
