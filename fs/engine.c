@@ -130,12 +130,11 @@ void wfs_engine_tell(struct wfs_engine *e, struct object_state *s, int64_t cause
     if (!known) {
         s->told[s->n_told++] = (uint64_t)cause;
         atomic_fetch_add(&s->object->failures, 1);
-        if (e->options.on_error) {
-            wfs_error_wrap(err, "%s", s->object->name);
-            e->options.on_error(e->options.on_error_ctx, err);
-        }
+        wfs_error_wrap(err, "%s", s->object->name);
     }
     pthread_mutex_unlock(&s->lock);
+    if (!known && e->options.on_error) /* it may wait for the system's logger, and FUSE threads take the lock */
+        e->options.on_error(e->options.on_error_ctx, err);
 }
 
 struct blocking {

@@ -33,7 +33,7 @@ enum { N_STREAMS = 16, MAX_TOLD = 256 };
 /* An object's part of the engine. Outlives the object while fills of its own are in flight. */
 struct object_state {
     atomic_uint refs;
-    pthread_mutex_t lock; /* a leaf, but for options.on_error, which is called under it and calls nothing here */
+    pthread_mutex_t lock; /* a leaf */
     /* protected by lock */
     struct wfs_object *object; /* NULL once it is done */
     uint64_t told[MAX_TOLD];   /* causes reported already, see enum cause */

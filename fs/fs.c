@@ -38,7 +38,7 @@ struct wfs_fs {
 
     pthread_mutex_t lock; /* outermost here; protects what follows */
     pthread_cond_t idle;  /* n_busy became 0 */
-    unsigned n_busy;      /* looks and preparations under way */
+    unsigned n_busy;      /* looks, preparations and jobs of generations under way */
     bool closing;
     struct wfs_generation *current;
     uint64_t last_number;
@@ -47,8 +47,8 @@ struct wfs_fs {
     int last_result;
     struct refresh_waiter *waiters;
     struct wfs_job look;
-    uint64_t logged[MAX_LOGGED]; /* hashes of lines */
-    size_t n_logged;
+    uint64_t logged[MAX_LOGGED]; /* hashes of lines, a ring */
+    uint64_t n_logged;
     uint64_t n_errors;
     char errors[KEPT_ERRORS][KEPT_ERROR_BYTES]; /* a ring: the last is at (n_errors - 1) % KEPT_ERRORS */
 };
@@ -73,11 +73,23 @@ const char *wfs_fs_source_path(const struct wfs_fs *fs)
     return fs->source_path;
 }
 
+/* Locked. Whether a line has not been logged before, as far as is remembered; it is from now on. */
+static bool is_new(struct wfs_fs *fs, const char *line)
+{
+    uint64_t hash = XXH3_64bits(line, strlen(line));
+
+    for (uint64_t i = 0; i < fs->n_logged && i < MAX_LOGGED; i++) {
+        if (fs->logged[i] == hash)
+            return false;
+    }
+    fs->logged[fs->n_logged++ % MAX_LOGGED] = hash;
+    return true;
+}
+
 void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...)
 {
     char line[1400];
-    uint64_t hash;
-    bool known = false;
+    bool new;
     va_list ap;
 
     if (!fs->options.on_log)
@@ -85,26 +97,27 @@ void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    hash = XXH3_64bits(line, strlen(line));
     pthread_mutex_lock(&fs->lock);
-    for (size_t i = 0; i < fs->n_logged && !known; i++)
-        known = fs->logged[i] == hash;
-    if (!known && fs->n_logged < MAX_LOGGED)
-        fs->logged[fs->n_logged++] = hash;
+    new = is_new(fs, line);
     pthread_mutex_unlock(&fs->lock);
-    if (!known)
+    if (new)
         fs->options.on_log(fs->options.log_ctx, level, line);
 }
 
 static void note_data_error(void *ctx, const struct wfs_error *err)
 {
     struct wfs_fs *fs = ctx;
+    bool new;
 
     pthread_mutex_lock(&fs->lock);
-    snprintf(fs->errors[fs->n_errors % KEPT_ERRORS], KEPT_ERROR_BYTES, "%.*s", KEPT_ERROR_BYTES - 1, err->msg);
-    fs->n_errors++;
+    new = is_new(fs, err->msg); /* an object that was let go and made again tells it again */
+    if (new) {
+        snprintf(fs->errors[fs->n_errors % KEPT_ERRORS], KEPT_ERROR_BYTES, "%.*s", KEPT_ERROR_BYTES - 1, err->msg);
+        fs->n_errors++;
+    }
     pthread_mutex_unlock(&fs->lock);
-    wfs_fs_log(fs, WFS_LOG_ERROR, "%s", err->msg);
+    if (new && fs->options.on_log)
+        fs->options.on_log(fs->options.log_ctx, WFS_LOG_ERROR, err->msg);
 }
 
 void wfs_fs_put_errors(struct wfs_fs *fs, struct wfs_buf *out)
@@ -140,6 +153,19 @@ static void end_busy(struct wfs_fs *fs)
     if (--fs->n_busy == 0)
         pthread_cond_broadcast(&fs->idle);
     pthread_mutex_unlock(&fs->lock);
+}
+
+void wfs_fs_run(struct wfs_fs *fs, struct wfs_job *job)
+{
+    pthread_mutex_lock(&fs->lock);
+    fs->n_busy++;
+    pthread_mutex_unlock(&fs->lock);
+    wfs_pool_submit(wfs_engine_pool(fs->engine), job);
+}
+
+void wfs_fs_run_done(struct wfs_fs *fs)
+{
+    end_busy(fs);
 }
 
 static void *prepare(void *arg)
@@ -198,6 +224,8 @@ static int start_generation(struct wfs_fs *fs, struct wfs_source *source, struct
     if (old)
         wfs_fs_log(fs, WFS_LOG_INFO, "the source has changed: generation %" PRIu64, g->number);
     start_preparation(fs, g);
+    if (old)
+        wfs_generation_supersede(old);
     wfs_generation_unref(old);
     wfs_generation_unref(g);
     return 0;

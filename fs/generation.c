@@ -257,7 +257,7 @@ static void settle_status(struct wfs_generation *g)
 
 void wfs_generation_prepare(struct wfs_generation *g)
 {
-    struct wfs_waiter *waiters;
+    struct wfs_settle_waiter *waiters;
 
     open_gguf(g);
     for (size_t i = 0; i < g->tree.n_nodes; i++) {
@@ -273,7 +273,7 @@ void wfs_generation_prepare(struct wfs_generation *g)
     pthread_cond_broadcast(&g->settled_cond);
     pthread_mutex_unlock(&g->lock);
     while (waiters) {
-        struct wfs_waiter *w = waiters;
+        struct wfs_settle_waiter *w = waiters;
 
         waiters = w->next;
         w->done(w->ctx);
@@ -317,12 +317,12 @@ int wfs_node_ready(const struct wfs_node *n)
 void wfs_node_when_ready(const struct wfs_node *n, void (*done)(void *ctx), void *ctx)
 {
     struct wfs_generation *g = n->generation;
-    struct wfs_waiter *w = NULL;
+    struct wfs_settle_waiter *w = NULL;
 
     if (wfs_node_ready(n) == 0)
         w = malloc(sizeof *w);
     if (w) {
-        *w = (struct wfs_waiter){ .done = done, .ctx = ctx };
+        *w = (struct wfs_settle_waiter){ .done = done, .ctx = ctx };
         pthread_mutex_lock(&g->lock);
         if (!g->settled) {
             w->next = g->waiters;

@@ -25,8 +25,9 @@ struct wfs_withheld {
     char *reason;
 };
 
-struct wfs_waiter {
-    struct wfs_waiter *next;
+/* Who is told when a generation is settled. */
+struct wfs_settle_waiter {
+    struct wfs_settle_waiter *next;
     void (*done)(void *ctx);
     void *ctx;
 };
@@ -67,12 +68,15 @@ struct wfs_generation {
     pthread_mutex_t lock; /* innermost but for the engine's; protects what follows, and nodes' objects */
     pthread_cond_t settled_cond;
     bool settled;              /* every node's state is final; written once */
-    struct wfs_waiter *waiters;
+    struct wfs_settle_waiter *waiters;
     struct wfs_idle_objects idle;
+    size_t n_pins;             /* of all objects */
+    bool superseded;           /* another generation is current */
+    bool let_go;               /* superseded, and nobody has an object in use: no object is given out any more */
+    struct wfs_job let_go_job;
     struct wfs_gguf *gguf;     /* set before settled, then immutable */
     char *gguf_reason;         /* why no GGUF view is offered; set before settled */
     char *architecture;        /* set before settled */
-    uint64_t status_size;      /* set before settled */
 };
 
 /* Builds a generation over a source (taken, also on failure): tree and model, not yet settled. [waits] */
@@ -85,8 +89,18 @@ void wfs_generation_prepare(struct wfs_generation *g);
 /* Reads the model: selection, shards, model. The first part of wfs_generation_new. */
 int wfs_generation_load_model(struct wfs_generation *g, struct wfs_error *err);
 
-/* Frees every object of the generation's nodes (objects.c). */
+/*
+ * Frees every object of the generation's nodes and drops their tiles, those of objects let go before too (objects.c).
+ * Nobody has one in use.
+ */
 void wfs_generation_free_objects(struct wfs_generation *g);
+
+/*
+ * Another generation has become current. As soon as nobody has an object of this one in use, its objects, their tiles
+ * and the source's descriptors are given back, however long somebody (the kernel) still knows its nodes: a deleted file
+ * of the source takes up disk space for as long as it is open. [waits]
+ */
+void wfs_generation_supersede(struct wfs_generation *g);
 
 /* Notes something withheld that has no node. 0 or -ENOMEM. */
 int wfs_generation_withhold(struct wfs_generation *g, const char *path, const char *kind, const char *reason);
@@ -97,6 +111,8 @@ int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out);
 /* The parts of struct wfs_fs that generations need. */
 const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs);
 const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs);
+void wfs_fs_run(struct wfs_fs *fs, struct wfs_job *job); /* on a worker; wfs_fs_close waits until wfs_fs_run_done */
+void wfs_fs_run_done(struct wfs_fs *fs);
 void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

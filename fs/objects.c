@@ -1,6 +1,7 @@
 /*
  * The engine's objects of a generation's files. A model can have 100,000 tensors, each a file: objects that nobody uses
  * are let go, all but the last few. Those of large layouts stay, as there are few and their laying out takes a while.
+ * A generation that is not current any more lets go of everything once its last reader has gone.
  */
 #include "base/cleanup.h"
 #include "generation.h"
@@ -78,6 +79,7 @@ static struct wfs_object *pin(struct wfs_generation *g, struct wfs_view_object *
     if (is_idle(&g->idle, o))
         leave_idle(&g->idle, o);
     o->pins++;
+    g->n_pins++;
     return &o->object;
 }
 
@@ -100,6 +102,7 @@ int wfs_node_object(const struct wfs_node *node, struct wfs_object **ret, struct
     struct wfs_node *n = (struct wfs_node *)node; /* its object is the one thing of a node that comes and goes */
     struct wfs_generation *g = n->generation;
     struct wfs_view_object *mine = NULL;
+    bool let_go;
     int r;
 
     if (n->kind != WFS_NODE_FILE || n->state != WFS_STATE_READY)
@@ -111,25 +114,66 @@ int wfs_node_object(const struct wfs_node *node, struct wfs_object **ret, struct
     if (r < 0)
         return r;
     pthread_mutex_lock(&g->lock);
-    if (!n->object) {
+    let_go = g->let_go;
+    if (!let_go && !n->object) {
         if (n->object_id)
             mine->object.id = n->object_id; /* the same bytes: tiles of before are good */
         n->object_id = mine->object.id;
         n->object = WFS_STEAL(mine);
     }
-    *ret = pin(g, n->object);
+    if (!let_go)
+        *ret = pin(g, n->object);
     pthread_mutex_unlock(&g->lock);
     if (mine) { /* another thread was first */
         wfs_object_park(&mine->object, wfs_fs_engine(g->fs));
         free_object(mine);
     }
-    return 0;
+    return let_go ? wfs_error_set(err, ESTALE, "%s: the source has changed", n->path) : 0;
+}
+
+/* Locked. Whether the time has come. */
+static bool begin_to_let_go(struct wfs_generation *g)
+{
+    if (!g->superseded || g->n_pins > 0 || g->let_go)
+        return false;
+    g->let_go = true;
+    return true;
+}
+
+static void let_go(struct wfs_generation *g)
+{
+    wfs_generation_free_objects(g);
+    wfs_source_retire(g->source);
+}
+
+static void run_let_go(struct wfs_job *job, void *scratch)
+{
+    struct wfs_generation *g = (struct wfs_generation *)((char *)job - offsetof(struct wfs_generation, let_go_job));
+    struct wfs_fs *fs = g->fs;
+
+    (void)scratch;
+    let_go(g);
+    wfs_generation_unref(g);
+    wfs_fs_run_done(fs);
+}
+
+void wfs_generation_supersede(struct wfs_generation *g)
+{
+    bool now;
+
+    pthread_mutex_lock(&g->lock);
+    g->superseded = true;
+    now = begin_to_let_go(g);
+    pthread_mutex_unlock(&g->lock);
+    if (now)
+        let_go(g);
 }
 
 void wfs_node_object_put(const struct wfs_node *node)
 {
     struct wfs_generation *g = node->generation;
     struct wfs_view_object *o, *gone = NULL;
+    bool last;
 
     pthread_mutex_lock(&g->lock);
     o = node->object;
@@ -142,21 +186,61 @@ void wfs_node_object_put(const struct wfs_node *node)
             gone->node->object = NULL;
         }
     }
+    g->n_pins--;
+    last = begin_to_let_go(g);
     pthread_mutex_unlock(&g->lock);
     if (gone) {
         wfs_object_park(&gone->object, wfs_fs_engine(g->fs));
         free_object(gone);
     }
+    if (last) { /* closing a file of a source that hangs may wait: not on this thread */
+        wfs_generation_ref(g);
+        g->let_go_job.priority = WFS_FOREGROUND;
+        g->let_go_job.run = run_let_go;
+        wfs_fs_run(g->fs, &g->let_go_job);
+    }
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
 }
 
 void wfs_generation_free_objects(struct wfs_generation *g)
 {
+    uint64_t *ids = malloc((g->tree.n_nodes + 1) * sizeof *ids); /* without them, parked tiles go when room is wanted */
+    struct wfs_view_object *objects = NULL;
+    size_t n_ids = 0;
+
+    pthread_mutex_lock(&g->lock);
     for (size_t i = 0; i < g->tree.n_nodes; i++) {
         struct wfs_node *n = &g->tree.nodes[i];
 
-        if (n->kind != WFS_NODE_FILE || !n->object)
+        if (n->kind != WFS_NODE_FILE || !n->object_id)
             continue;
-        wfs_object_done(&n->object->object, wfs_fs_engine(g->fs));
-        free_object(n->object);
+        if (n->object) {
+            n->object->next = objects;
+            objects = n->object;
+        } else if (ids) {
+            ids[n_ids++] = n->object_id;
+        }
+        n->object = NULL;
+        n->object_id = 0;
     }
+    g->idle = (struct wfs_idle_objects){ 0 };
+    pthread_mutex_unlock(&g->lock);
+    while (objects) {
+        struct wfs_view_object *o = objects;
+
+        objects = o->next;
+        wfs_object_done(&o->object, wfs_fs_engine(g->fs));
+        free_object(o);
+    }
+    if (n_ids > 0) {
+        qsort(ids, n_ids, sizeof *ids, compare_ids);
+        wfs_engine_drop(wfs_fs_engine(g->fs), ids, n_ids);
+    }
+    free(ids);
 }

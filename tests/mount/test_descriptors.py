@@ -48,3 +48,21 @@ def test_more_files_than_descriptors(tmp_path):
     finally:
         if rig.is_mounted(mnt):
             rig.detach(mnt)
+
+
+def test_deleted_shards_are_closed(own, tmp_path):
+    """Replaced by rename while the old file is open through the mount: its disk space is back soon after the close."""
+    source = own("llama2-12-layers")
+    shard = sorted(source.glob("model-*.safetensors"))[0]
+    with rig.mounted(source, tmp_path / "mnt") as mnt:
+        files = [open(mnt / name, "rb") for name in ("model.safetensors", "config.json", "model-q8_0.gguf")]
+        for file in files:
+            file.read()
+        (source / "part").write_bytes(shard.read_bytes())
+        os.rename(source / "part", shard)
+        time.sleep(1.1)
+        with open(mnt / "model.safetensors", "rb") as file:
+            file.read()
+        for file in files:
+            file.close()
+        rig.wait_for(lambda: not [to for to in descriptors(mnt) if to.endswith(" (deleted)")], 5, "closed descriptors")

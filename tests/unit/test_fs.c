@@ -2,120 +2,12 @@
  * A folder on disk as a tree: names, sizes, bytes, what is withheld, generations. The weights come from tests/vectors
  * (written by safetensors and numpy); what a folder should show is the issue's rule, spelled out per case.
  */
-#include "check.h"
+#include "fs_rig.h"
 #include "base/cursor.h"
-#include "fs.h"
 #include "json.h"
 #include "model.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#define S1 "model-00001-of-00002.safetensors"
-#define S2 "model-00002-of-00002.safetensors"
-#define SINGLE "model.safetensors"
-#define INDEX "model.safetensors.index.json"
-
-static char folder[] = "/tmp/weightfs-test-fs-XXXXXX";
-static char logged[1 << 16];
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-    (void)st, (void)flag, (void)ftw;
-    return remove(path);
-}
-
-static int fresh_folder(void **state)
-{
-    (void)state;
-    strcpy(strrchr(folder, '-') + 1, "XXXXXX");
-    logged[0] = 0;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void path_of(char out[1000], const char *name)
-{
-    snprintf(out, 1000, "%s/%s", folder, name);
-}
-
-static void put(const char *name, const void *data, size_t len)
-{
-    char path[1000];
-    FILE *f;
-
-    path_of(path, name);
-    f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, len, f), len);
-    fclose(f);
-}
-
-static void put_text(const char *name, const char *text)
-{
-    put(name, text, strlen(text));
-}
-
-static size_t get_vector(const char *name, uint8_t *out, size_t cap)
-{
-    char path[1000];
-    size_t len;
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/containers/%s", WFS_TEST_VECTORS, name);
-    f = fopen(path, "rb");
-    assert_non_null(f);
-    len = fread(out, 1, cap, f);
-    fclose(f);
-    return len;
-}
-
-static void put_vector(const char *vector, const char *name)
-{
-    uint8_t bytes[8192];
-    size_t len = get_vector(vector, bytes, sizeof bytes);
-
-    put(name, bytes, len);
-}
-
-static void put_sharded(void)
-{
-    put_vector(S1, S1);
-    put_vector(S2, S2);
-    put_vector(INDEX, INDEX);
-}
-
-static void on_log(void *ctx, int level, const char *line)
-{
-    (void)ctx, (void)level;
-    pthread_mutex_lock(&log_lock);
-    if (strlen(logged) + strlen(line) + 2 < sizeof logged)
-        strcat(strcat(logged, line), "\n");
-    pthread_mutex_unlock(&log_lock);
-}
-
-static struct wfs_fs *open_fs(const char *views)
-{
-    struct wfs_fs_options options = { .views = views, .workers = 2, .on_log = on_log, .cache_size = 64 << 20 };
-    struct wfs_fs *fs = NULL;
-    struct wfs_error err = { 0 };
-
-    if (wfs_fs_open(folder, &options, &fs, &err) < 0)
-        fail_msg("%s", err.msg);
-    return fs;
-}
 
 /* The listed names of a folder, as a client sees them: withheld ones are absent. */
 static void list(struct wfs_generation *g, const char *path, char *out, size_t cap)
@@ -554,45 +446,12 @@ static void status_file(void **state)
     close_fs(fs, g);
 }
 
-static pthread_mutex_t done_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t done_cond = PTHREAD_COND_INITIALIZER;
-static int n_done, last_result;
-
-static void count_refresh(void *ctx, int result)
-{
-    (void)ctx;
-    pthread_mutex_lock(&done_lock);
-    n_done++;
-    last_result = result;
-    pthread_cond_signal(&done_cond);
-    pthread_mutex_unlock(&done_lock);
-}
-
-static void refresh_and_wait(struct wfs_fs *fs, int times)
-{
-    pthread_mutex_lock(&done_lock);
-    n_done = 0;
-    pthread_mutex_unlock(&done_lock);
-    for (int i = 0; i < times; i++)
-        wfs_fs_refresh(fs, count_refresh, NULL);
-    pthread_mutex_lock(&done_lock);
-    while (n_done < times)
-        pthread_cond_wait(&done_cond, &done_lock);
-    pthread_mutex_unlock(&done_lock);
-}
-
-static void sleep_ms(long ms)
-{
-    struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-    nanosleep(&t, NULL);
-}
-
 static void generations(void **state)
 {
     struct wfs_fs *fs;
     struct wfs_generation *first, *second;
     const struct wfs_node *node;
+    struct wfs_object *open;
     uint64_t ino;
     char path[1000];
 
@@ -602,6 +461,7 @@ static void generations(void **state)
     first = wfs_fs_generation(fs);
     assert_int_equal(wfs_generation_number(first), 1);
     ino = wfs_node_ino(wfs_generation_find(first, SINGLE));
+    assert_int_equal(wfs_node_object(wfs_generation_find(first, SINGLE), &open, NULL), 0);
     sleep_ms(250);
     refresh_and_wait(fs, 3);
     assert_int_equal(last_result, 0);
@@ -619,6 +479,7 @@ static void generations(void **state)
     assert_ptr_not_equal(node, wfs_generation_find(first, SINGLE));
     assert_int_equal(wfs_node_ino(node), ino); /* the same number in every mount and generation */
     assert_vector(fs, first, SINGLE, "merged.safetensors"); /* the old one still reads what it opened */
+    wfs_node_object_put(wfs_generation_find(first, SINGLE));
     wfs_generation_unref(first);
     wfs_generation_unref(second);
 
