@@ -71,7 +71,15 @@ static int run(const struct wfs_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const struct wfs_command *command;
+    const char *cpu;
 
+    if (!wfs_cpu_check(&cpu)) {
+        char shown[200];
+
+        wfs_escape(shown, sizeof shown, cpu, strlen(cpu));
+        fprintf(stderr, "weightfs: WEIGHTFS_CPU=%s: the word must be one of c, avx2, avx512\n", shown);
+        return WFS_EXIT_USAGE;
+    }
     if (argc > 0 && wfs_fstab_is_helper(argv[0]))
         return wfs_fstab_main(argc, argv);
     if (argc < 2) {

@@ -38,7 +38,8 @@ int wfs_mount_run(const struct wfs_mount_request *request)
             wfs_error_set(&err, -r, "cannot start a process: %s", strerror(-r));
     }
     if (r == 0 && !request->fake) {
-        struct wfs_session_request session = { request->source, mountpoint, request->options, &daemon, request->debug };
+        struct wfs_session_request session = { request->source, mountpoint, request->options, &daemon, request->debug,
+                                               request->failed_code };
 
         prctl(PR_SET_NAME, "weightfs"); /* also when started as mount.weightfs */
         r = wfs_session_serve(&session, &err);

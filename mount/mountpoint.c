@@ -79,7 +79,7 @@ static char *unescape(char *text)
 /* One line of mountinfo (see proc(5)): "36 35 98:0 /root /mnt opts [tags…] - type source superopts". Changes line. */
 static bool parse_line(char *line, const char *path, struct wfs_mount_info *ret)
 {
-    char *rest = line, *word = NULL, *device = NULL, *mounted_on = NULL, *dash, *type, *source;
+    char *rest = line, *word = NULL, *device = NULL, *mounted_on = NULL, *dash, *type, *source, *user;
     unsigned major, minor;
 
     for (int i = 0; i < 5; i++) {
@@ -102,6 +102,9 @@ static bool parse_line(char *line, const char *path, struct wfs_mount_info *ret)
     ret->source = strdup(source ? unescape(source) : "");
     ret->major = major;
     ret->minor = minor;
+    user = rest ? strstr(rest, "user_id=") : NULL;
+    if (!user || sscanf(user, "user_id=%u", &ret->user) != 1)
+        ret->user = 0;
     return true;
 }
 

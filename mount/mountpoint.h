@@ -12,6 +12,7 @@
 struct wfs_mount_info {
     char *path, *type, *source; /* owned */
     unsigned major, minor;
+    unsigned user; /* who mounted it, as FUSE says (0 where nothing says it) */
 };
 
 void wfs_mount_info_done(struct wfs_mount_info *m);

@@ -29,6 +29,9 @@ int wfs_opened_open(struct wfs_opened *o, const char *source, const struct wfs_o
     pthread_mutex_init(&o->lock, NULL);
     fs_options.on_log = on_log;
     fs_options.log_ctx = o;
+    r = wfs_preflight_source(source, err);
+    if (r < 0)
+        return r;
     r = wfs_fs_open(source, &fs_options, &o->fs, err);
     if (r == -EMFILE)
         wfs_error_wrap(err, "the limit of %lu open files is too low; raise it (ulimit -n)", limit);

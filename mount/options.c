@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tokenizer/fingerprint.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -242,6 +243,9 @@ int wfs_options_set(struct wfs_options *o, const char *key, const char *value, s
 
         if (strcmp(rows[i].name, key) != 0)
             continue;
+        if (strcmp(key, "pretokenizer") == 0 && value && !wfs_fingerprint_known(value))
+            return wfs_error_set(err, EINVAL, "option pretokenizer=%s: the converter has no pre-tokenizer of that name "
+                                              "(it has llama-bpe, qwen2, gpt-2 and others)", value);
         if (rows[i].kind == TEXT && value && *value)
             return set_text(field, value, err);
         if (set_parsed(&rows[i], field, value))

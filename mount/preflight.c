@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "mountpoint.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -74,7 +75,36 @@ static int check_user(const struct wfs_options *options, struct wfs_error *err)
                                      "/etc/fuse.conf");
 }
 
-static int check_source(const char *source, struct wfs_error *err)
+const char *wfs_preflight_hub_hint(const char *source, char *out, size_t size)
+{
+    WFS_CLEANUP(wfs_free) char *path = NULL;
+    struct dirent *entry;
+    DIR *dir;
+
+    out[0] = 0;
+    if (asprintf(&path, "%s/snapshots", source) < 0)
+        return out;
+    dir = opendir(path);
+    while (dir && !out[0] && (entry = readdir(dir))) {
+        char name[300];
+
+        wfs_escape(name, sizeof name, entry->d_name, strlen(entry->d_name));
+        if (entry->d_name[0] != '.')
+            snprintf(out, size, " (a hub's cache folder; the model is in snapshots/%s)", name);
+    }
+    if (dir)
+        closedir(dir);
+    return out;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+int wfs_preflight_source(const char *source, struct wfs_error *err)
 {
     struct stat st;
 
@@ -84,6 +114,12 @@ static int check_source(const char *source, struct wfs_error *err)
         return wfs_error_set(err, errno, "source %s is not readable: %s", source, strerror(errno));
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return wfs_error_set(err, EINVAL, "source %s is neither a folder nor a file", source);
+    if (S_ISREG(st.st_mode) && ends_with(source, ".gguf"))
+        return wfs_error_set(err, EINVAL, "source %s is a GGUF file, which is not read; wanted is the model's folder or "
+                                          "a .safetensors file", source);
+    if (S_ISREG(st.st_mode) && !ends_with(source, ".safetensors"))
+        return wfs_error_set(err, EINVAL, "source %s is not a .safetensors file; wanted is the model's folder or a "
+                                          ".safetensors file", source);
     return 0;
 }
 
@@ -137,7 +173,7 @@ static int check_mountpoint(const char *mountpoint, char **ret, struct wfs_error
 int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
                   struct wfs_error *err)
 {
-    int r = check_source(source, err);
+    int r = wfs_preflight_source(source, err);
 
     if (r == 0)
         r = check_user(options, err);

@@ -18,4 +18,10 @@ unsigned long wfs_preflight_raise_files(void);
 /* Whether a text of /etc/fuse.conf has the line user_allow_other. */
 bool wfs_preflight_allows_other(const char *fuse_conf);
 
+/* Whether SOURCE is there, readable, and a folder or a .safetensors file: 0, or a negative errno and what is wanted. */
+int wfs_preflight_source(const char *source, struct wfs_error *err);
+
+/* " (… snapshots/HASH)" when source is a hub's cache folder, whose model lies deeper, else ""; returns out. */
+const char *wfs_preflight_hub_hint(const char *source, char *out, size_t size);
+
 #endif

@@ -6,6 +6,7 @@
 #include "holders.h"
 #include "mountpoint.h"
 #include "preflight.h"
+#include "withheld.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -151,6 +152,19 @@ static void raise_readahead(const struct session *s)
         close(fd);
 }
 
+/* To the starter's standard error while it is still ours; to the log all the same, for fstab's mounts and -f. */
+static void tell_withheld(const struct session *s)
+{
+    char text[4000];
+
+    wfs_withheld_describe(s->fs, text, sizeof text);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
+        if (s->request->daemon->pipe_fd >= 0)
+            fprintf(stderr, "weightfs: %s\n", line);
+        wfs_log(WFS_LOG_WARNING, "%s: %s", s->request->mountpoint, line);
+    }
+}
+
 /*
  * The control thread: tells the starter when the mount serves (a stat of the root is answered), then waits for a signal
  * or the end of the loop, and sees to it that the end does not take long.
@@ -170,6 +184,14 @@ static void *control_main(void *arg)
         raise_readahead(s);
         end_now = wfs_daemon_serving(s->request->daemon) < 0;
         wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, s->source);
+    } else {
+        /* A mount that cannot be seen serves nobody, and the starter waits for a word. */
+        int why = errno;
+
+        fprintf(stderr, "weightfs: mounted, but %s cannot be looked at: %s\n", s->request->mountpoint, strerror(why));
+        wfs_log(WFS_LOG_ERROR, "%s cannot be looked at: %s", s->request->mountpoint, strerror(why));
+        wfs_daemon_failed(s->request->daemon, s->request->failed_code);
+        end_now = true;
     }
     while (!end_now && poll(events, 2, -1) < 0 && errno == EINTR)
         ;
@@ -282,8 +304,10 @@ static void serve_loop(struct session *s)
 /* From a mounted session to its end. */
 static int serve(struct session *s, struct wfs_error *err)
 {
-    int r = pthread_create(&s->control, NULL, control_main, s);
+    int r;
 
+    tell_withheld(s); /* before the control thread: nobody can close s->fs meanwhile */
+    r = pthread_create(&s->control, NULL, control_main, s);
     if (r != 0) {
         fuse_session_unmount(s->se);
         return wfs_error_set(err, r, "cannot start a thread: %s", strerror(r));

@@ -16,6 +16,7 @@ struct wfs_session_request {
     const struct wfs_options *options;
     struct wfs_daemon *daemon; /* told when the mount serves */
     bool debug;                /* libfuse prints every request */
+    int failed_code;           /* the starter's exit code when the mount cannot be looked at */
 };
 
 /*

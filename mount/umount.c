@@ -56,6 +56,10 @@ static int unmount(const char *mountpoint, bool lazy, struct wfs_error *err)
     if (!wfs_mount_is_weightfs(&mounted))
         return wfs_error_set(err, EINVAL, "what is mounted on %s is not weightfs but %s (of %s)", path, mounted.type,
                              mounted.source);
+    if (geteuid() != 0 && mounted.user != getuid())
+        return wfs_error_set(err, EPERM, "%s: not permitted: user %u mounted it%s; only %s can unmount it", path,
+                             mounted.user, mounted.user == 0 ? " (root)" : "",
+                             mounted.user == 0 ? "root" : "that user or root");
     daemon = wfs_holders_find_daemon(mounted.minor);
     r = wfs_mountpoint_detach(path, lazy, err);
     if (r == -EBUSY)

@@ -2,11 +2,13 @@
 
 import json
 import os
+import pathlib
 import pty
 import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -293,3 +295,62 @@ def test_installed_helper_serves_mount_8(model, tmp_path):
     finally:
         subprocess.run(["umount", mnt], check=True)
     assert not rig.is_mounted(mnt)
+
+
+def test_mount_says_what_it_withholds(model, tmp_path):
+    """A person who mounts what cannot be offered hears of it at once, and the mount serves all the same."""
+    (tmp_path / "empty").mkdir()
+    hub = tmp_path / "models--org--name"
+    (hub / "snapshots" / ("0" * 40)).mkdir(parents=True)
+    for source, words in [
+        (tmp_path / "empty", ["no weights found", "only its files are shown"]),
+        (hub, ["no weights found", "snapshots/" + "0" * 40]),
+        (model("unknown-arch"), ["views are withheld", "is not supported", "weightfs ls"]),
+        (model("no-tokenizer"), ["views are withheld", "tokenizer", "weightfs ls"]),
+    ]:
+        mnt = tmp_path / "mnt"
+        mnt.mkdir(exist_ok=True)
+        log = tmp_path / "log"
+        run = rig.weightfs("mount", "-o", "log=%s" % log, source, mnt)
+        try:
+            assert rig.is_mounted(mnt)
+            for word in words:
+                assert word in run.err, run.err
+            assert words[0] in log.read_text()
+        finally:
+            rig.weightfs("umount", mnt)
+        log.unlink()
+    with rig.mounted(model("llama2-model"), tmp_path / "mnt"):
+        assert "withheld" not in (tmp_path / "mnt.log").read_text()
+
+
+@pytest.mark.parametrize("name", ["config.json", "README.md", "x.gguf"])
+def test_a_file_that_is_no_safetensors_is_no_source(own, tmp_path, name):
+    source = own("llama2-model") / name
+    source.write_text("{}")
+    (tmp_path / "mnt").mkdir()
+    for arguments in (["mount", source, tmp_path / "mnt"], ["ls", source], ["export", source, "x"]):
+        run = rig.weightfs(*arguments, code=1)
+        assert name in run.err and ".safetensors file" in run.err, run.err
+    assert not rig.is_mounted(tmp_path / "mnt")
+
+
+def test_words_that_nobody_knows_are_refused(model):
+    run = rig.weightfs("ls", "--pretokenizer=lama-bpe", model("llama2-model"), code=2)
+    assert "pretokenizer=lama-bpe" in run.err
+    run = rig.weightfs("ls", model("llama2-model"), env={"WEIGHTFS_CPU": "avx521", "PATH": "/usr/bin"}, code=2)
+    assert "avx521" in run.err and "avx512" in run.err
+
+
+def test_umount_of_somebody_else_s_mount_speaks_of_permission(model, request):
+    open_to_all = pathlib.Path(tempfile.mkdtemp(prefix="weightfs-"))
+    request.addfinalizer(lambda: shutil.rmtree(open_to_all))
+    open_to_all.chmod(0o755)
+    with rig.mounted(model("llama2-model"), open_to_all / "mnt") as mnt:
+        for lazy in ([], ["-l"]):
+            command = ["setpriv", "--reuid=65534", "--clear-groups", str(rig.BIN), "umount", *lazy, str(mnt)]
+            run = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            if "Permission denied" in run.stderr and "setpriv" in run.stderr:
+                pytest.skip("the program is below a folder that others may not enter")
+            assert run.returncode == 1 and "not permitted" in run.stderr and "root" in run.stderr, run.stderr
+        assert rig.is_mounted(mnt)
