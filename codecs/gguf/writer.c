@@ -1,6 +1,7 @@
 #include "writer.h"
 #include "../base/cleanup.h"
 #include "../base/checked.h"
+#include "../kernels/kernels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -91,7 +92,7 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_form
     r = wfs_quant_types(format->type, &g->quant, in, n, types, err);
     for (size_t i = 0; i < n && r == 0; i++) {
         outputs[i].type = types[i];
-        if (!wfs_ggml_types[types[i]].can_quantize)
+        if (!wfs_kernels_get()->encode[types[i]])
             r = wfs_error_set(err, ENOTSUP, "tensor %s would become %s, which is not supported yet", in[i].name,
                               wfs_ggml_types[types[i]].name);
         else if (types[i] != outputs[i].via && (in[i].n_dims == MAX_DIMS || in[i].row_elems == 0))

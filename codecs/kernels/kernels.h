@@ -26,13 +26,25 @@ typedef void wfs_decode_fn(const void *src, float *dst, size_t n_elems);
 typedef void wfs_encode_fn(const float *src, void *dst, size_t n_elems);
 
 /*
+ * As wfs_encode_fn, with an importance weight per value (weights: n_elems floats, those of the columns of src). src is
+ * one whole row where the type's row_weighted says so, else whole blocks of one row. Order of operations: ggml's
+ * quantize_row_*_impl. Types that take no notice of weights (F32, F16, BF16, Q8_0 ...) have no entry: use encode.
+ */
+typedef void wfs_encode_weighted_fn(const float *src, const float *weights, void *dst, size_t n_elems);
+
+/* n_elems values (a multiple of the block) of a ggml type back to float, as ggml's dequantize_row_* does it. */
+typedef void wfs_dequantize_fn(const void *blocks, float *dst, size_t n_elems);
+
+/*
  * Looks for what ggml_validate_row_data refuses (NaN, Inf in data or block scales). The first bad block, or n_blocks.
  */
 typedef size_t wfs_validate_fn(const void *blocks, size_t n_blocks);
 
 struct wfs_kernels {
     wfs_decode_fn *decode[WFS_DTYPE_COUNT];    /* NULL: that type has no float meaning (sub-byte, complex) */
-    wfs_encode_fn *encode[WFS_TYPE_COUNT];     /* NULL: not offered */
+    wfs_encode_fn *encode[WFS_TYPE_COUNT];     /* NULL: not offered without weights */
+    wfs_encode_weighted_fn *encode_weighted[WFS_TYPE_COUNT]; /* NULL: not offered, or weights count for nothing */
+    wfs_dequantize_fn *dequantize[WFS_TYPE_COUNT]; /* NULL: not offered */
     wfs_validate_fn *validate[WFS_TYPE_COUNT]; /* NULL: not offered */
     const char *isa;                           /* "c", "avx2", "avx512": the highest set in use */
 };

@@ -7,34 +7,26 @@
 
 static void fill_c(struct wfs_kernels *k)
 {
-    *k = (struct wfs_kernels){
-        .decode = {
-            [WFS_BOOL] = wfs_decode_bool_c,
-            [WFS_U8] = wfs_decode_u8_c, [WFS_U16] = wfs_decode_u16_c,
-            [WFS_U32] = wfs_decode_u32_c, [WFS_U64] = wfs_decode_u64_c,
-            [WFS_I8] = wfs_decode_i8_c, [WFS_I16] = wfs_decode_i16_c,
-            [WFS_I32] = wfs_decode_i32_c, [WFS_I64] = wfs_decode_i64_c,
-            [WFS_F8_E5M2] = wfs_decode_f8_e5m2_c, [WFS_F8_E4M3] = wfs_decode_f8_e4m3_c,
-            [WFS_F8_E8M0] = wfs_decode_f8_e8m0_c, [WFS_F8_E4M3FNUZ] = wfs_decode_f8_e4m3fnuz_c,
-            [WFS_F8_E5M2FNUZ] = wfs_decode_f8_e5m2fnuz_c,
-            [WFS_F16] = wfs_decode_f16_c, [WFS_BF16] = wfs_decode_bf16_c,
-            [WFS_F32] = wfs_decode_f32_c, [WFS_F64] = wfs_decode_f64_c,
-        },
-        .encode = {
-            [WFS_TYPE_F32] = wfs_encode_f32_c, [WFS_TYPE_F16] = wfs_encode_f16_c,
-            [WFS_TYPE_BF16] = wfs_encode_bf16_c, [WFS_TYPE_Q8_0] = wfs_encode_q8_0_c,
-            [WFS_TYPE_Q5_0] = wfs_encode_q5_0_c, [WFS_TYPE_Q5_1] = wfs_encode_q5_1_c,
-            [WFS_TYPE_Q4_K] = wfs_encode_q4_k_c, [WFS_TYPE_Q5_K] = wfs_encode_q5_k_c,
-            [WFS_TYPE_Q6_K] = wfs_encode_q6_k_c,
-        },
-        .validate = {
-            [WFS_TYPE_F32] = wfs_validate_f32_c, [WFS_TYPE_F16] = wfs_validate_f16_c,
-            [WFS_TYPE_BF16] = wfs_validate_bf16_c, [WFS_TYPE_Q8_0] = wfs_validate_q8_0_c,
-            [WFS_TYPE_Q5_0] = wfs_validate_q5_0_c, [WFS_TYPE_Q5_1] = wfs_validate_q5_1_c,
-            [WFS_TYPE_Q4_K] = wfs_validate_q4_k_c, [WFS_TYPE_Q5_K] = wfs_validate_q5_k_c,
-            [WFS_TYPE_Q6_K] = wfs_validate_q6_k_c,
-        },
+    static wfs_decode_fn *const decode[WFS_DTYPE_COUNT] = {
+        [WFS_BOOL] = wfs_decode_bool_c,
+        [WFS_U8] = wfs_decode_u8_c, [WFS_U16] = wfs_decode_u16_c,
+        [WFS_U32] = wfs_decode_u32_c, [WFS_U64] = wfs_decode_u64_c,
+        [WFS_I8] = wfs_decode_i8_c, [WFS_I16] = wfs_decode_i16_c,
+        [WFS_I32] = wfs_decode_i32_c, [WFS_I64] = wfs_decode_i64_c,
+        [WFS_F8_E5M2] = wfs_decode_f8_e5m2_c, [WFS_F8_E4M3] = wfs_decode_f8_e4m3_c,
+        [WFS_F8_E8M0] = wfs_decode_f8_e8m0_c, [WFS_F8_E4M3FNUZ] = wfs_decode_f8_e4m3fnuz_c,
+        [WFS_F8_E5M2FNUZ] = wfs_decode_f8_e5m2fnuz_c,
+        [WFS_F16] = wfs_decode_f16_c, [WFS_BF16] = wfs_decode_bf16_c,
+        [WFS_F32] = wfs_decode_f32_c, [WFS_F64] = wfs_decode_f64_c,
     };
+
+    memcpy(k->decode, decode, sizeof decode);
+    k->encode[WFS_TYPE_F32] = wfs_encode_f32_c;
+    k->encode[WFS_TYPE_F16] = wfs_encode_f16_c;
+    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_c;
+    k->validate[WFS_TYPE_F32] = wfs_validate_f32_c;
+    k->validate[WFS_TYPE_F16] = wfs_validate_f16_c;
+    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_c;
 }
 
 #if defined(__x86_64__)
@@ -44,11 +36,6 @@ static void fill_avx2(struct wfs_kernels *k)
     k->decode[WFS_BF16] = wfs_decode_bf16_avx2;
     k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx2;
     k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx2;
-    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx2;
-    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx2;
-    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx2;
-    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_avx2;
-    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_avx2;
     k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx2;
     k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx2;
     k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx2;
@@ -60,28 +47,33 @@ static void fill_avx512(struct wfs_kernels *k)
     k->decode[WFS_BF16] = wfs_decode_bf16_avx512;
     k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx512;
     k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx512;
-    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx512;
-    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx512;
-    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx512;
-    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_avx512;
-    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_avx512;
     k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx512;
     k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx512;
     k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx512;
 }
 #endif
 
-void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa)
+void wfs_fill_casts(struct wfs_kernels *k, enum wfs_isa isa)
 {
-    assert(isa <= wfs_cpu_isa());
     fill_c(k);
 #if defined(__x86_64__)
     if (isa >= WFS_ISA_AVX2)
         fill_avx2(k);
     if (isa >= WFS_ISA_AVX512)
         fill_avx512(k);
+#else
+    (void)isa;
 #endif
-    k->isa = wfs_isa_names[isa];
+}
+
+void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa)
+{
+    static wfs_fill_fn *const families[] = { wfs_fill_casts, wfs_fill_legacy, wfs_fill_k, wfs_fill_iq, wfs_fill_small };
+
+    assert(isa <= wfs_cpu_isa());
+    *k = (struct wfs_kernels){ .isa = wfs_isa_names[isa] };
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        families[i](k, isa);
 }
 
 static struct wfs_kernels table;

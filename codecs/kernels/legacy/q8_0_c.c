@@ -1,5 +1,5 @@
-#include "bits.h"
-#include "blocks.h"
+#include "../bits.h"
+#include "../blocks.h"
 #include "slots.h"
 
 /* Source: quantize_row_q8_0_ref of ggml-quants.c. */

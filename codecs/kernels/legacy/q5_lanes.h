@@ -3,8 +3,8 @@
  * without, the extremes are the same whatever the order, and where two values tie it is seen to that the first one
  * counts.
  */
-#include "bits.h"
-#include "blocks.h"
+#include "../bits.h"
+#include "../blocks.h"
 #include "slots.h"
 
 #include <float.h>

@@ -2,8 +2,8 @@
 #ifndef WFS_KERNELS_Q6_K_H
 #define WFS_KERNELS_Q6_K_H
 
-#include "bits.h"
-#include "blocks.h"
+#include "../bits.h"
+#include "../blocks.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-#include "bits.h"
-#include "blocks.h"
+#include "../bits.h"
+#include "../blocks.h"
 #include "slots.h"
 
 #include <float.h>

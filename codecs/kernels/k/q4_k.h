@@ -2,8 +2,8 @@
 #ifndef WFS_KERNELS_Q4_K_H
 #define WFS_KERNELS_Q4_K_H
 
-#include "bits.h"
-#include "blocks.h"
+#include "../bits.h"
+#include "../blocks.h"
 
 /* Sub-block j's 6-bit scale and min into the 12 bytes: 0-3 in the low bits of bytes j and j + 4, the rest spread. */
 static inline void q4_k_put_scale_min(uint8_t *scales, int j, uint8_t scale, uint8_t min)

@@ -2,8 +2,8 @@
  * Template of Q8_0 for one instruction set; include a lanes_*.h first. The largest magnitude is the same whatever the
  * order, unless there is a NaN: such blocks are left to plain C.
  */
-#include "bits.h"
-#include "blocks.h"
+#include "../bits.h"
+#include "../blocks.h"
 #include "slots.h"
 
 void VF_NAME(wfs_encode_q8_0)(const float *src, void *dst, size_t n_elems)

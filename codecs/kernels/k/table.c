@@ -1,0 +1,38 @@
+#include "slots.h"
+
+static void fill_c(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_c;
+    k->encode[WFS_TYPE_Q5_K] = wfs_encode_q5_k_c;
+    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_c;
+    k->validate[WFS_TYPE_Q4_K] = wfs_validate_q4_k_c;
+    k->validate[WFS_TYPE_Q5_K] = wfs_validate_q5_k_c;
+    k->validate[WFS_TYPE_Q6_K] = wfs_validate_q6_k_c;
+}
+
+#if defined(__x86_64__)
+static void fill_avx2(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_avx2;
+    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_avx2;
+}
+
+static void fill_avx512(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_avx512;
+    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_avx512;
+}
+#endif
+
+void wfs_fill_k(struct wfs_kernels *k, enum wfs_isa isa)
+{
+    fill_c(k);
+#if defined(__x86_64__)
+    if (isa >= WFS_ISA_AVX2)
+        fill_avx2(k);
+    if (isa >= WFS_ISA_AVX512)
+        fill_avx512(k);
+#else
+    (void)isa;
+#endif
+}

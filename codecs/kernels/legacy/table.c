@@ -1,0 +1,40 @@
+#include "slots.h"
+
+static void fill_c(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_c;
+    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_c;
+    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_c;
+    k->validate[WFS_TYPE_Q8_0] = wfs_validate_q8_0_c;
+    k->validate[WFS_TYPE_Q5_0] = wfs_validate_q5_0_c;
+    k->validate[WFS_TYPE_Q5_1] = wfs_validate_q5_1_c;
+}
+
+#if defined(__x86_64__)
+static void fill_avx2(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx2;
+    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx2;
+    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx2;
+}
+
+static void fill_avx512(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx512;
+    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx512;
+    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx512;
+}
+#endif
+
+void wfs_fill_legacy(struct wfs_kernels *k, enum wfs_isa isa)
+{
+    fill_c(k);
+#if defined(__x86_64__)
+    if (isa >= WFS_ISA_AVX2)
+        fill_avx2(k);
+    if (isa >= WFS_ISA_AVX512)
+        fill_avx512(k);
+#else
+    (void)isa;
+#endif
+}

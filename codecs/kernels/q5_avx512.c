@@ -1,2 +1,0 @@
-#include "lanes_avx512.h"
-#include "q5_lanes.h"
