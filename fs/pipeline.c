@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct wfs_tiling wfs_pipeline_tiling(const struct wfs_plan *p)
@@ -11,8 +12,10 @@ struct wfs_tiling wfs_pipeline_tiling(const struct wfs_plan *p)
 
     t.unit_elems = t.n_elems;
     t.tile_elems = WFS_TILE_ELEMS / block * block;
-    if (p->order != WFS_ROWS_AS_IS) {
-        if (p->row_elems > t.tile_elems)
+    if (p->order != WFS_ROWS_AS_IS || wfs_plan_whole_rows(p)) {
+        if (p->row_elems > t.tile_elems && wfs_plan_whole_rows(p))
+            t.tile_elems = t.unit_elems = p->row_elems;
+        else if (p->row_elems > t.tile_elems)
             t.unit_elems = p->row_elems;
         else
             t.tile_elems = t.tile_elems / p->row_elems * p->row_elems;
@@ -53,8 +56,9 @@ struct make {
     const struct wfs_plan *p;
     const struct wfs_kernels *k;
     wfs_decode_fn *decode;
-    float *floats;   /* WFS_PIPELINE_CHUNK */
+    float *floats;    /* WFS_PIPELINE_CHUNK */
     uint16_t *halves; /* as many */
+    float *row;       /* a whole row, for rows that must not be cut and are longer than a chunk; else NULL */
     struct wfs_bad_value *bad;
 };
 
@@ -76,23 +80,23 @@ static bool via_is_source(const struct wfs_plan *p)
 }
 
 /*
- * Decodes n values to m->floats, as they come out of the file that the reference quantises from. elem: of the first,
- * for messages.
+ * Decodes n values (at most a chunk) to floats, as they come out of the file that the reference quantises from. elem:
+ * of the first, for messages.
  */
-static int decode_rounded(const struct make *m, const uint8_t *source, size_t n, uint64_t elem)
+static int decode_rounded(const struct make *m, const uint8_t *source, float *floats, size_t n, uint64_t elem)
 {
     const struct wfs_plan *p = m->p;
     const void *via = source;
     size_t bad;
 
     if (via_is_source(p)) {
-        m->decode(source, m->floats, n);
+        m->decode(source, floats, n);
     } else {
-        m->decode(source, m->floats, n);
-        via = m->floats;
+        m->decode(source, floats, n);
+        via = floats;
         if (p->via != WFS_TYPE_F32) {
-            m->k->encode[p->via](m->floats, m->halves, n);
-            m->k->decode[p->via == WFS_TYPE_F16 ? WFS_F16 : WFS_BF16](m->halves, m->floats, n);
+            m->k->encode[p->via](floats, m->halves, n);
+            m->k->decode[p->via == WFS_TYPE_F16 ? WFS_F16 : WFS_BF16](m->halves, floats, n);
             via = m->halves;
         }
     }
@@ -116,7 +120,7 @@ static int make_part(const struct make *m, const uint8_t *source, uint8_t *out, 
         if (plain) {
             m->decode(source, (float *)(void *)out, now);
         } else {
-            int r = decode_rounded(m, source, now, elem);
+            int r = decode_rounded(m, source, m->floats, now, elem);
 
             if (r < 0)
                 return r;
@@ -132,35 +136,92 @@ static int make_part(const struct make *m, const uint8_t *source, uint8_t *out, 
     return 0;
 }
 
+/* The same with importance weights, row by row: a row's values meet the weights of their columns. */
+static int make_weighted(const struct make *m, const uint8_t *source, uint8_t *out, uint64_t n, uint64_t elem)
+{
+    const struct wfs_plan *p = m->p;
+    const struct wfs_ggml_type_info *info = &wfs_ggml_types[p->dst];
+    uint64_t most = wfs_plan_whole_rows(p) ? p->row_elems : WFS_PIPELINE_CHUNK;
+
+    while (n > 0) {
+        uint64_t column = elem % p->row_elems, slice = elem / p->row_elems / p->slice_rows % p->n_slices;
+        uint64_t left = p->row_elems - column, now = left < n ? left : n;
+        float *floats = m->row ? m->row : m->floats;
+        size_t n_blocks, bad;
+
+        now = now < most ? now : most;
+        n_blocks = (size_t)(now / info->block_elems);
+        for (uint64_t at = 0; at < now; at += WFS_PIPELINE_CHUNK) {
+            size_t part = now - at < WFS_PIPELINE_CHUNK ? (size_t)(now - at) : WFS_PIPELINE_CHUNK;
+            int r = decode_rounded(m, source + wfs_pipeline_source_bytes(p, at), floats + at, part, elem + at);
+
+            if (r < 0)
+                return r;
+        }
+        m->k->encode_weighted[p->dst](floats, p->weights + slice * p->row_elems + column, out, (size_t)now);
+        if (p->validate && (bad = m->k->validate[p->dst](out, n_blocks)) < n_blocks)
+            return refuse(m, WFS_REFUSED_OUTPUT, elem + bad * info->block_elems);
+        source += wfs_pipeline_source_bytes(p, now);
+        out += n_blocks * info->block_bytes;
+        elem += now;
+        n -= now;
+    }
+    return 0;
+}
+
+static int make_run(const struct make *m, const uint8_t *source, uint8_t *out, uint64_t n, uint64_t elem)
+{
+    return m->p->weights ? make_weighted(m, source, out, n, elem) : make_part(m, source, out, n, elem);
+}
+
 static bool has_kernels(const struct wfs_plan *p, const struct wfs_kernels *k)
 {
-    return k->decode[p->tensor->dtype] && k->encode[p->dst] && (!p->validate || k->validate[p->dst]) &&
+    bool encodes = p->weights ? k->encode_weighted[p->dst] != NULL : k->encode[p->dst] != NULL;
+
+    return k->decode[p->tensor->dtype] && encodes && (!p->validate || k->validate[p->dst]) &&
            (!p->validate_via || k->validate[p->via]) &&
            (p->via == WFS_TYPE_F32 || ((p->via == WFS_TYPE_F16 || p->via == WFS_TYPE_BF16) && k->encode[p->via]));
 }
 
-int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end,
-                      const uint8_t *source, const struct wfs_runs *runs, uint8_t *out, void *scratch,
-                      struct wfs_bad_value *ret_bad)
+static int make_rows(const struct make *m, uint64_t begin, uint64_t end, const uint8_t *source,
+                     const struct wfs_runs *runs, uint8_t *out)
 {
-    struct make m = {
-        p, k, k->decode[p->tensor->dtype], scratch, (uint16_t *)((float *)scratch + WFS_PIPELINE_CHUNK), ret_bad
-    };
+    const struct wfs_plan *p = m->p;
 
-    if (!has_kernels(p, k))
-        return -ENOTSUP;
-    if (p->order == WFS_ROWS_AS_IS)
-        return make_part(&m, source, out, end - begin, begin);
     for (uint64_t at = begin, stop; at < end; at = stop) {
         uint64_t row = at / p->row_elems, elem;
         int r;
 
         stop = (row + 1) * p->row_elems < end ? (row + 1) * p->row_elems : end;
         elem = wfs_transform_row(p, row) * p->row_elems + at % p->row_elems;
-        r = make_part(&m, source + wfs_pipeline_source_bytes(p, wfs_transform_find(runs, elem)),
-                      out + wfs_pipeline_out_bytes(p, at - begin), stop - at, at);
+        r = make_run(m, source + wfs_pipeline_source_bytes(p, wfs_transform_find(runs, elem)),
+                     out + wfs_pipeline_out_bytes(p, at - begin), stop - at, at);
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end,
+                      const uint8_t *source, const struct wfs_runs *runs, uint8_t *out, void *scratch,
+                      struct wfs_bad_value *ret_bad)
+{
+    struct make m = { .p = p, .k = k, .decode = k->decode[p->tensor->dtype], .floats = scratch,
+                      .halves = (uint16_t *)((float *)scratch + WFS_PIPELINE_CHUNK), .bad = ret_bad };
+    int r;
+
+    if (!has_kernels(p, k))
+        return -ENOTSUP;
+    if (wfs_plan_whole_rows(p) && p->row_elems > WFS_PIPELINE_CHUNK) {
+        assert(begin % p->row_elems == 0 && end % p->row_elems == 0);
+        m.row = malloc(p->row_elems * sizeof *m.row);
+        if (!m.row)
+            return -ENOMEM;
+    }
+    if (p->order == WFS_ROWS_AS_IS)
+        r = make_run(&m, source, out, end - begin, begin);
+    else
+        r = make_rows(&m, begin, end, source, runs, out);
+    free(m.row);
+    return r;
 }

@@ -19,7 +19,10 @@
  */
 enum { WFS_TILE_ELEMS = 128 * 1024 };
 
-/* Tiles lie within units: the whole tensor, or one row where rows in rotary order are longer than a tile. */
+/*
+ * Tiles lie within units: the whole tensor, or one row where rows in rotary order are longer than a tile. Rows that must
+ * not be cut (wfs_plan_whole_rows) are in one tile each, also where that is longer than WFS_TILE_ELEMS.
+ */
 struct wfs_tiling {
     uint64_t n_elems, unit_elems, tile_elems; /* the last tile of a unit may be shorter */
     uint64_t tiles_per_unit, n_tiles;
@@ -48,7 +51,7 @@ struct wfs_bad_value {
 /*
  * Makes output elements [begin, end) (of one tile, or whole blocks of one) from the gathered source bytes of `runs` (as
  * wfs_transform_runs has them for the same range) into out (4-byte aligned). 0; -EDOM when a value must be refused, and
- * *ret_bad says which; -ENOTSUP without a kernel.
+ * *ret_bad says which; -ENOTSUP without a kernel; -ENOMEM.
  */
 int wfs_pipeline_make(const struct wfs_plan *p, const struct wfs_kernels *k, uint64_t begin, uint64_t end,
                       const uint8_t *source, const struct wfs_runs *runs, uint8_t *out, void *scratch,

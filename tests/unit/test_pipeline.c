@@ -44,7 +44,11 @@ static void tiles_cover(const struct wfs_plan *p)
 
         wfs_pipeline_tile(&t, tile, &begin, &end);
         assert_int_equal(begin, at);
-        assert_true(end > begin && end - begin <= WFS_TILE_ELEMS);
+        assert_true(end > begin && (end - begin <= WFS_TILE_ELEMS || end - begin == p->row_elems));
+        if (wfs_plan_whole_rows(p))
+            assert_int_equal(begin % p->row_elems + end % p->row_elems, 0);
+        else
+            assert_true(end - begin <= WFS_TILE_ELEMS);
         assert_int_equal(end % wfs_ggml_types[p->dst].block_elems, 0);
         first = wfs_pipeline_out_bytes(p, begin);
         last = wfs_pipeline_out_bytes(p, end) - 1;
@@ -66,7 +70,9 @@ static void tiling(void **state)
         { 128256, 64, 0 }, { 4096, 4096, 0 }, { 4096, 4096, 32 }, { 8, 256 * 1000, 2 },
         { 6, 200192, 3 },  { 5, 131072, 0 },  { 2, 131072, 1 },   { 64, 3072, 2 },
     };
-    static const enum wfs_ggml_type types[] = { WFS_TYPE_F32, WFS_TYPE_F16, WFS_TYPE_Q8_0, WFS_TYPE_Q4_K };
+    static const enum wfs_ggml_type types[] = { WFS_TYPE_F32, WFS_TYPE_F16, WFS_TYPE_Q8_0, WFS_TYPE_Q4_K,
+                                                WFS_TYPE_Q4_0 };
+    static const float weights[1];
 
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -76,8 +82,11 @@ static void tiling(void **state)
                 .order = shapes[i].heads ? WFS_ROWS_ROPE : WFS_ROWS_AS_IS, .n_heads = shapes[i].heads,
             };
 
-            if (p.row_elems % wfs_ggml_types[p.dst].block_elems == 0)
-                tiles_cover(&p);
+            if (p.row_elems % wfs_ggml_types[p.dst].block_elems != 0)
+                continue;
+            tiles_cover(&p);
+            p.weights = weights;
+            tiles_cover(&p);
         }
     }
 }
@@ -100,6 +109,96 @@ static int make(const struct wfs_plan *p, uint64_t begin, uint64_t end, const vo
     r = wfs_pipeline_make(p, wfs_kernels_get(), begin, end, gathered, &runs, out, scratch, bad);
     free(gathered);
     return r;
+}
+
+/* Stands for a type whose weighted blocks depend on their whole row: each block is its place and the row's two sums. */
+static void sums_of_the_row(const float *src, const float *weights, void *dst, size_t n_elems)
+{
+    uint8_t *block = dst;
+    float sums[2] = { 0, 0 };
+
+    for (size_t i = 0; i < n_elems; i++) {
+        sums[0] += src[i];
+        sums[1] += src[i] * weights[i];
+    }
+    for (size_t b = 0; b < n_elems / 32; b++, block += 18) {
+        memset(block, 0, 18);
+        memcpy(block, &b, 8);
+        memcpy(block + 8, sums, 8);
+    }
+}
+
+/* The same for blocks that depend on themselves and their columns. */
+static void sums_of_the_block(const float *src, const float *weights, void *dst, size_t n_elems)
+{
+    for (size_t b = 0; b < n_elems / 256; b++) {
+        uint8_t *block = (uint8_t *)dst + b * 144;
+        float sum = 0;
+
+        for (size_t i = b * 256; i < (b + 1) * 256; i++)
+            sum += src[i] * weights[i];
+        memset(block, 0, 144);
+        memcpy(block, &sum, 4);
+    }
+}
+
+static void weighted(uint64_t slices, uint64_t rows, uint64_t cols, uint32_t heads, enum wfs_ggml_type type)
+{
+    uint64_t n = slices * rows * cols, row_bytes;
+    float *source = malloc(n * sizeof *source), *weights = malloc(slices * cols * sizeof *weights);
+    struct wfs_kernels k = *wfs_kernels_get();
+    struct wfs_plan p = {
+        .tensor = &f32_tensor, .row_elems = cols, .n_rows = slices * rows, .dst = type, .weights = weights,
+        .order = heads ? WFS_ROWS_ROPE : WFS_ROWS_AS_IS, .n_heads = heads, .slice_rows = rows, .n_slices = slices,
+    };
+    struct wfs_tiling t = wfs_pipeline_tiling(&p);
+    uint8_t *out = malloc(wfs_plan_bytes(&p)), *expected = malloc(wfs_plan_bytes(&p));
+
+    k.encode_weighted[WFS_TYPE_Q4_0] = sums_of_the_row;
+    k.encode_weighted[WFS_TYPE_Q4_K] = sums_of_the_block;
+    row_bytes = wfs_plan_row_bytes(&p);
+    for (uint64_t i = 0; i < n; i++)
+        source[i] = (float)(next_random() % 1000);
+    for (uint64_t i = 0; i < slices * cols; i++)
+        weights[i] = (float)(next_random() % 100);
+    for (uint64_t row = 0; row < p.n_rows; row++)
+        k.encode_weighted[type](source + wfs_transform_row(&p, row) * cols, weights + row / rows * cols,
+                                expected + row * row_bytes, cols);
+    for (uint64_t tile = 0; tile < t.n_tiles; tile++) {
+        struct wfs_bad_value bad;
+        struct wfs_runs runs;
+        uint64_t begin, end;
+        float *gathered;
+
+        wfs_pipeline_tile(&t, tile, &begin, &end);
+        wfs_transform_runs(&p, begin, end, &runs);
+        gathered = malloc(runs.n_elems * sizeof *gathered);
+        for (size_t i = 0; i < runs.n; i++)
+            memcpy(gathered + runs.runs[i].at, source + runs.runs[i].first, runs.runs[i].n * sizeof *gathered);
+        assert_int_equal(wfs_pipeline_make(&p, &k, begin, end, (uint8_t *)gathered, &runs,
+                                           out + wfs_pipeline_out_bytes(&p, begin), scratch, &bad), 0);
+        free(gathered);
+    }
+    assert_memory_equal(out, expected, wfs_plan_bytes(&p));
+    free(source);
+    free(weights);
+    free(out);
+    free(expected);
+}
+
+static void weights_meet_their_columns(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        enum wfs_ggml_type type = i ? WFS_TYPE_Q4_0 : WFS_TYPE_Q4_K;
+
+        weighted(1, 3, 256, 0, type);
+        weighted(1, 40, 8192 + 256, 0, type);
+        weighted(5, 64, 2048, 0, type);
+        weighted(2, 3, WFS_TILE_ELEMS + 512, 0, type);
+        weighted(1, 64, 2048, 4, type);
+        weighted(1, 8, WFS_TILE_ELEMS + 512, 2, type);
+    }
 }
 
 /*
@@ -290,7 +389,7 @@ static void tiles_equal_the_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiling),
+        cmocka_unit_test(tiling), cmocka_unit_test(weights_meet_their_columns),
         cmocka_unit_test(tiles_in_rotary_order),
         cmocka_unit_test(rounds_through_bf16),
         cmocka_unit_test(rounds_through_f16),
