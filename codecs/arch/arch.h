@@ -43,8 +43,6 @@ struct wfs_arch {
     int (*set_parameters)(const struct wfs_arch_input *in, struct wfs_kv_list *kv, struct wfs_error *err);
     /* generate_extra_tensors: 1 and a tensor, 0 = none, or a negative errno. May be NULL. */
     int (*extra_tensor)(const struct wfs_arch_input *in, struct wfs_arch_extra *ret, struct wfs_error *err);
-    /* llama.cpp's LLM_TYPE_70B: its type selection spends more bits on the V tensors. */
-    bool (*is_70b)(uint32_t n_layers, uint32_t n_heads, uint32_t n_heads_kv);
 };
 
 extern const struct wfs_arch wfs_arch_llama, wfs_arch_qwen2, wfs_arch_qwen3;

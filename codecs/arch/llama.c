@@ -112,11 +112,6 @@ static int rope_freqs(const struct wfs_arch_input *in, struct wfs_arch_extra *re
     return 1;
 }
 
-static bool is_70b(uint32_t n_layers, uint32_t n_heads, uint32_t n_heads_kv)
-{
-    return n_layers == 80 && n_heads != n_heads_kv;
-}
-
 const struct wfs_arch wfs_arch_llama = {
     .hf_names = names,
     .name = "llama",
@@ -132,5 +127,4 @@ const struct wfs_arch wfs_arch_llama = {
     .check = check,
     .set_parameters = set_parameters,
     .extra_tensor = rope_freqs,
-    .is_70b = is_70b,
 };

@@ -56,21 +56,6 @@ static int refuse_reranker(const struct wfs_arch_input *in, struct wfs_error *er
     return 0;
 }
 
-static bool qwen2_is_70b(uint32_t n_layers, uint32_t n_heads, uint32_t n_heads_kv)
-{
-    (void)n_heads;
-    (void)n_heads_kv;
-    return n_layers == 80;
-}
-
-static bool never_70b(uint32_t n_layers, uint32_t n_heads, uint32_t n_heads_kv)
-{
-    (void)n_layers;
-    (void)n_heads;
-    (void)n_heads_kv;
-    return false;
-}
-
 #define QWEN2_KINDS                                                                                                    \
     (WFS_KIND_BIT(TOKEN_EMBD) | WFS_KIND_BIT(OUTPUT_NORM) | WFS_KIND_BIT(OUTPUT) | WFS_KIND_BIT(ROPE_FREQS) |          \
      WFS_KIND_BIT(ATTN_NORM) | WFS_KIND_BIT(ATTN_Q) | WFS_KIND_BIT(ATTN_K) | WFS_KIND_BIT(ATTN_V) |                    \
@@ -84,7 +69,6 @@ const struct wfs_arch wfs_arch_qwen2 = {
     .headless = "Qwen2Model",
     .vocab = WFS_VOCAB_QWEN2,
     .set_parameters = wfs_arch_put_pooling_type,
-    .is_70b = qwen2_is_70b,
 };
 
 const struct wfs_arch wfs_arch_qwen3 = {
@@ -96,5 +80,4 @@ const struct wfs_arch wfs_arch_qwen3 = {
     .vocab = WFS_VOCAB_QWEN2,
     .check = refuse_reranker,
     .set_parameters = wfs_arch_put_pooling_type,
-    .is_70b = never_70b,
 };

@@ -1,6 +1,6 @@
 /*
- * Which type llama-quantize gives each tensor of a file, as a table of file types. Source: llama-quant.cpp of the
- * pinned llama.cpp.
+ * Which type llama-quantize gives each tensor of a file, as tables: the file types and their rules, the classes of
+ * tensors, the fallbacks. Source: llama-quant.cpp of the pinned llama.cpp.
  */
 #ifndef WFS_GGUF_FILE_TYPES_H
 #define WFS_GGUF_FILE_TYPES_H
@@ -13,25 +13,70 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct wfs_name_pattern; /* name_pattern.h */
+
 /* What the rules look at. */
 struct wfs_quant_model {
+    const char *arch;             /* GGUF's name, for the architectures with rules of their own */
     uint32_t n_layers;            /* block_count */
     uint32_t n_heads, n_heads_kv; /* of layer 0 */
-    bool is_70b;                  /* llama.cpp calls the model a 70B */
+    uint32_t n_experts;           /* expert_count, 0 for dense models */
 };
 
 struct wfs_quant_tensor {
-    const char *name;         /* GGUF's */
-    uint64_t row_elems;       /* ne[0] */
-    unsigned n_dims;          /* without trailing ones, at least 1 */
-    enum wfs_ggml_type type;  /* in the file that is quantised */
+    const char *name;        /* GGUF's */
+    uint64_t row_elems;      /* ne[0] */
+    uint64_t n_matrices;     /* ne[2]: the experts in one tensor; 1 for a matrix */
+    unsigned n_dims;         /* without trailing ones, at least 1 */
+    enum wfs_ggml_type type; /* in the file that is quantised */
+    /* wfs_quant_classify sets these, which are of the name alone. */
+    uint8_t category;
+    bool kept; /* its name says that it is never quantised */
 };
 
+/* --tensor-type: tensors whose name matches get the type. */
+struct wfs_quant_override {
+    struct wfs_name_pattern *pattern;
+    enum wfs_ggml_type type;
+};
+
+/* What llama-quantize was asked for. WFS_TYPE_COUNT stands for a type that was not given. */
+struct wfs_quant_recipe {
+    enum wfs_file_type file_type;
+    enum wfs_ggml_type output;          /* --output-tensor-type */
+    enum wfs_ggml_type token_embedding; /* --token-embedding-type */
+    bool pure;                          /* --pure */
+    bool leave_output;                  /* --leave-output-tensor */
+    bool has_imatrix;                   /* --imatrix: some rules differ */
+    const struct wfs_quant_override *overrides; /* the first that matches counts */
+    size_t n_overrides;
+};
+
+/* A recipe that is a file type and nothing else. */
+#define WFS_QUANT_PLAIN(number)                                                                                        \
+    {                                                                                                                  \
+        .file_type = (number), .output = WFS_TYPE_COUNT, .token_embedding = WFS_TYPE_COUNT                             \
+    }
+
+struct wfs_quant_choice {
+    enum wfs_ggml_type type;
+    enum wfs_ggml_type wanted; /* what the rules asked for: another type when the shape made it fall back */
+    bool needs_weights;        /* llama-quantize does not write this type without importance weights */
+};
+
+/* Fills in what the rules take from the name. Once per tensor. */
+void wfs_quant_classify(struct wfs_quant_tensor *t);
+
 /*
- * Sets ret[i] for n tensors in the order of the output file (the rules count tensors of a class). 0, or a negative
- * errno with a message when the file type is not in the table or a row length has no type to fall back to.
+ * Sets ret[i] for n classified tensors in the order of the output file (the rules count tensors of a class). 0, or a
+ * negative errno with a message that names the tensor: a row length that has no type to fall back to, a layer that
+ * cannot be told, a pattern that takes too long; or the file type is not in the table.
  */
-int wfs_quant_types(enum wfs_file_type file_type, const struct wfs_quant_model *model,
-                    const struct wfs_quant_tensor *tensors, size_t n, enum wfs_ggml_type *ret, struct wfs_error *err);
+int wfs_quant_choose(const struct wfs_quant_recipe *recipe, const struct wfs_quant_model *model,
+                     const struct wfs_quant_tensor *tensors, size_t n, struct wfs_quant_choice *ret,
+                     struct wfs_error *err);
+
+/* The type of most tensors, or WFS_TYPE_COUNT when llama-quantize does not offer the file type. */
+enum wfs_ggml_type wfs_quant_default_type(enum wfs_file_type file_type);
 
 #endif

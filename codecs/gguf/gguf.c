@@ -108,7 +108,8 @@ static int open_parts(struct wfs_gguf *g, const struct wfs_folder *folder, const
     g->quant.n_layers = u32_of(&kv, in.name, "block_count", 0);
     g->quant.n_heads = u32_of(&kv, in.name, "attention.head_count", 0);
     g->quant.n_heads_kv = u32_of(&kv, in.name, "attention.head_count_kv", g->quant.n_heads);
-    g->quant.is_70b = g->arch->is_70b(g->quant.n_layers, g->quant.n_heads, g->quant.n_heads_kv);
+    g->quant.arch = in.name;
+    g->quant.n_experts = u32_of(&kv, in.name, "expert_count", 0);
     if (find_quantise_problem(g, &kv) < 0 || wfs_gguf_keys_make(&kv, &g->keys) < 0)
         return wfs_error_set(err, ENOMEM, "out of memory");
     return 0;

@@ -60,12 +60,13 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_form
 {
     size_t n = g->tensors.count;
     WFS_CLEANUP(wfs_free) struct wfs_quant_tensor *in = calloc(n ? n : 1, sizeof *in);
-    WFS_CLEANUP(wfs_free) enum wfs_ggml_type *types = calloc(n ? n : 1, sizeof *types);
+    WFS_CLEANUP(wfs_free) struct wfs_quant_choice *choices = calloc(n ? n : 1, sizeof *choices);
+    struct wfs_quant_recipe recipe = WFS_QUANT_PLAIN(format->type);
     int r;
 
     if (g->quantise_problem)
         return wfs_error_set(err, ENOTSUP, "%s", g->quantise_problem);
-    if (!in || !types)
+    if (!in || !choices)
         return out_of_memory(err);
     qsort(outputs, n, sizeof *outputs, compare_outputs);
     for (size_t i = 0; i < n; i++) {
@@ -87,15 +88,23 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_form
                 return wfs_error_set(
                     err, EINVAL, "tensor %s, made from config.json, has a value that llama-quantize refuses", t->name);
         }
-        in[i] = (struct wfs_quant_tensor){ t->name, last_dim(t), trimmed_dims(dims, n_dims), outputs[i].via };
+        in[i] = (struct wfs_quant_tensor){ .name = t->name, .row_elems = last_dim(t), .type = outputs[i].via,
+                                           .n_matrices = n_dims > 2 ? dims[n_dims - 3] : 1,
+                                           .n_dims = trimmed_dims(dims, n_dims) };
+        wfs_quant_classify(&in[i]);
     }
-    r = wfs_quant_types(format->type, &g->quant, in, n, types, err);
+    r = wfs_quant_choose(&recipe, &g->quant, in, n, choices, err);
     for (size_t i = 0; i < n && r == 0; i++) {
-        outputs[i].type = types[i];
-        if (!wfs_kernels_get()->encode[types[i]])
+        enum wfs_ggml_type type = choices[i].type;
+
+        outputs[i].type = type;
+        if (choices[i].needs_weights)
+            r = wfs_error_set(err, ENOTSUP, "tensor %s would be %s, which needs an importance matrix", in[i].name,
+                              wfs_ggml_types[type].name);
+        else if (!wfs_kernels_get()->encode[type])
             r = wfs_error_set(err, ENOTSUP, "tensor %s would become %s, which is not supported yet", in[i].name,
-                              wfs_ggml_types[types[i]].name);
-        else if (types[i] != outputs[i].via && (in[i].n_dims == MAX_DIMS || in[i].row_elems == 0))
+                              wfs_ggml_types[type].name);
+        else if (type != outputs[i].via && (in[i].n_dims == MAX_DIMS || in[i].row_elems == 0))
             r = wfs_error_set(err, ENOTSUP, "tensor %s: llama-quantize fails on a tensor of this shape (%s)",
                               in[i].name, in[i].row_elems ? "four dimensions" : "empty rows");
     }

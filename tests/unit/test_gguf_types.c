@@ -1,212 +1,311 @@
+/*
+ * The types that llama-quantize chooses, against llama.cpp's own snapshots and against runs of llama-quantize
+ * (tests/vectors/make_file_types.py says how the files are made and what their lines mean).
+ */
 #include "gguf/file_types.h"
+#include "gguf/name_pattern.h"
 #include "gguf_vectors.h"
 
 #include <errno.h>
 
-enum { MAX_TENSORS = 1000 };
+enum { MAX_TENSORS = 4000, MAX_OVERRIDES = 4 };
 
-/* The tensors of a model whose blocks are all alike: names with %u for the block, and row lengths. */
-struct shape {
+static const struct {
     const char *name;
-    uint64_t row_elems;
+    enum wfs_file_type type;
+} file_types[] = {
+    { "F32", WFS_FTYPE_F32 },         { "F16", WFS_FTYPE_F16 },         { "BF16", WFS_FTYPE_BF16 },
+    { "Q4_0", WFS_FTYPE_Q4_0 },       { "Q4_1", WFS_FTYPE_Q4_1 },       { "Q5_0", WFS_FTYPE_Q5_0 },
+    { "Q5_1", WFS_FTYPE_Q5_1 },       { "Q8_0", WFS_FTYPE_Q8_0 },       { "Q2_K", WFS_FTYPE_Q2_K },
+    { "Q2_K_S", WFS_FTYPE_Q2_K_S },   { "Q3_K_S", WFS_FTYPE_Q3_K_S },   { "Q3_K_M", WFS_FTYPE_Q3_K_M },
+    { "Q3_K_L", WFS_FTYPE_Q3_K_L },   { "Q4_K_S", WFS_FTYPE_Q4_K_S },   { "Q4_K_M", WFS_FTYPE_Q4_K_M },
+    { "Q5_K_S", WFS_FTYPE_Q5_K_S },   { "Q5_K_M", WFS_FTYPE_Q5_K_M },   { "Q6_K", WFS_FTYPE_Q6_K },
+    { "IQ1_S", WFS_FTYPE_IQ1_S },     { "IQ1_M", WFS_FTYPE_IQ1_M },     { "IQ2_XXS", WFS_FTYPE_IQ2_XXS },
+    { "IQ2_XS", WFS_FTYPE_IQ2_XS },   { "IQ2_S", WFS_FTYPE_IQ2_S },     { "IQ2_M", WFS_FTYPE_IQ2_M },
+    { "IQ3_XXS", WFS_FTYPE_IQ3_XXS }, { "IQ3_XS", WFS_FTYPE_IQ3_XS },   { "IQ3_S", WFS_FTYPE_IQ3_S },
+    { "IQ3_M", WFS_FTYPE_IQ3_M },     { "IQ4_NL", WFS_FTYPE_IQ4_NL },   { "IQ4_XS", WFS_FTYPE_IQ4_XS },
+    { "TQ1_0", WFS_FTYPE_TQ1_0 },     { "TQ2_0", WFS_FTYPE_TQ2_0 },     { "Q1_0", WFS_FTYPE_Q1_0 },
+    { "Q2_0", WFS_FTYPE_Q2_0 },       { "MXFP4_MOE", WFS_FTYPE_MXFP4_MOE },
 };
 
-struct model {
-    const char *schema;
-    bool is_70b, tied;
-    struct shape blocks[10];
-    uint64_t embedding;
+static enum wfs_ggml_type type_named(const char *name)
+{
+    for (size_t i = 0; i < WFS_TYPE_COUNT; i++) {
+        if (wfs_ggml_types[i].name && strcasecmp(wfs_ggml_types[i].name, name) == 0)
+            return (enum wfs_ggml_type)i;
+    }
+    fail_msg("there is no type %s", name);
+    return WFS_TYPE_COUNT;
+}
+
+static enum wfs_file_type file_type_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
+        if (strcmp(file_types[i].name, name) == 0)
+            return file_types[i].type;
+    }
+    fail_msg("there is no file type %s", name);
+    return WFS_FTYPE_F32;
+}
+
+struct item { /* a tensor of the model that is read, and what a section expects */
+    struct wfs_quant_tensor tensor;
+    char name[80];
+    int block; /* -1: none */
+    enum wfs_ggml_type expected;
 };
 
-/* Sizes from the models' own configs (a schema gives names and types only). */
-static const struct model models[] = {
-    { "qwen3-0.6b",
-      false,
-      false,
-      { { "blk.%u.attn_k.weight", 1024 },
-        { "blk.%u.attn_output.weight", 2048 },
-        { "blk.%u.attn_q.weight", 1024 },
-        { "blk.%u.attn_v.weight", 1024 },
-        { "blk.%u.ffn_down.weight", 3072 },
-        { "blk.%u.ffn_gate.weight", 1024 },
-        { "blk.%u.ffn_up.weight", 1024 } },
-      1024 },
-    { "qwen3-14b",
-      false,
-      false,
-      { { "blk.%u.attn_k.weight", 5120 },
-        { "blk.%u.attn_output.weight", 5120 },
-        { "blk.%u.attn_q.weight", 5120 },
-        { "blk.%u.attn_v.weight", 5120 },
-        { "blk.%u.ffn_down.weight", 17408 },
-        { "blk.%u.ffn_gate.weight", 5120 },
-        { "blk.%u.ffn_up.weight", 5120 } },
-      5120 },
-    { "meta-llama-3.1-70b-instruct",
-      true,
-      false,
-      { { "blk.%u.attn_k.weight", 8192 },
-        { "blk.%u.attn_output.weight", 8192 },
-        { "blk.%u.attn_q.weight", 8192 },
-        { "blk.%u.attn_v.weight", 8192 },
-        { "blk.%u.ffn_down.weight", 28672 },
-        { "blk.%u.ffn_gate.weight", 8192 },
-        { "blk.%u.ffn_up.weight", 8192 } },
-      8192 },
-    { "gemma-3-4b-it",
-      false,
-      true,
-      { { "blk.%u.attn_k.weight", 2560 },
-        { "blk.%u.attn_output.weight", 2048 },
-        { "blk.%u.attn_q.weight", 2560 },
-        { "blk.%u.attn_v.weight", 2560 },
-        { "blk.%u.ffn_down.weight", 10240 },
-        { "blk.%u.ffn_gate.weight", 2560 },
-        { "blk.%u.ffn_up.weight", 2560 } },
-      2560 },
-    /* Rows of 2880 elements fit no superblock: everything falls back. */
-    { "gpt-oss-120b",
-      false,
-      false,
-      { { "blk.%u.attn_k.weight", 2880 },
-        { "blk.%u.attn_output.weight", 4096 },
-        { "blk.%u.attn_q.weight", 2880 },
-        { "blk.%u.attn_v.weight", 2880 },
-        { "blk.%u.ffn_down_exps.weight", 2880 },
-        { "blk.%u.ffn_gate_exps.weight", 2880 },
-        { "blk.%u.ffn_up_exps.weight", 2880 } },
-      2880 },
-};
+static struct {
+    char id[40], arch[20], section[120], error[120], needs[80];
+    struct wfs_quant_model model;
+    struct item items[MAX_TENSORS];
+    size_t n;
+    bool sorted;
+    struct wfs_quant_recipe recipe;
+    struct wfs_quant_override overrides[MAX_OVERRIDES];
+} now;
 
-static struct wfs_quant_tensor tensors[MAX_TENSORS];
-static char names[MAX_TENSORS][64];
-static const char *expected[MAX_TENSORS];
-static size_t n_tensors;
+static size_t n_sections;
+static bool tells_needs; /* the file says which tensors need weights */
 
-static void add(const char *format, unsigned block, uint64_t row_elems)
+static int compare_items(const void *a, const void *b)
 {
-    snprintf(names[n_tensors], sizeof *names, format, block);
-    tensors[n_tensors] = (struct wfs_quant_tensor){ names[n_tensors], row_elems, 2, WFS_TYPE_BF16 };
-    n_tensors++;
+    const struct item *x = a, *y = b;
+
+    return x->block != y->block ? x->block - y->block : strcmp(x->name, y->name);
 }
 
-static void list_tensors(const struct model *m, unsigned n_layers)
+/* Calls fn for the name with each block of "0-3,7"; text NULL: once, for the name alone. */
+static void each_block(const char *suffix, char *text, void (*fn)(const char *name, int block, const void *arg),
+                       const void *arg)
 {
-    n_tensors = 0;
-    if (!m->tied)
-        add("output.weight", 0, m->embedding);
-    add("token_embd.weight", 0, m->embedding);
-    for (unsigned b = 0; b < n_layers; b++) {
-        for (size_t i = 0; i < 10 && m->blocks[i].name; i++)
-            add(m->blocks[i].name, b, m->blocks[i].row_elems);
+    char name[80], *item;
+
+    if (!text)
+        fn(suffix, -1, arg);
+    while (text && (item = strsep(&text, ","))) {
+        char *dash = strchr(item, '-');
+
+        for (int b = atoi(item), last = dash ? atoi(dash + 1) : b; b <= last; b++) {
+            snprintf(name, sizeof name, "blk.%d.%s", b, suffix);
+            fn(name, b, arg);
+        }
     }
 }
 
-/* What a section says: the type in its headline, but for the tensors that it lists. */
-static void read_section(char *text, const char *section)
+static void add(const char *name, int block, const void *arg)
 {
-    char *at = strstr(text, section), *line, *rest, *copy;
+    struct item *item = &now.items[now.n++];
 
-    assert_non_null(at);
-    copy = strdup(at);
-    rest = copy;
-    line = strsep(&rest, "\n");
-    for (size_t i = 0; i < n_tensors; i++)
-        expected[i] = strdup(line + strlen(section) + 1);
-    while ((line = strsep(&rest, "\n")) && *line && *line != '[') {
-        char *space = strchr(line, ' ');
-        size_t i = 0;
-
-        assert_non_null(space);
-        *space = '\0';
-        while (i < n_tensors && strcmp(names[i], line) != 0)
-            i++;
-        if (i == n_tensors)
-            fail_msg("%s is in the schema, not in the test", line);
-        free((char *)expected[i]);
-        expected[i] = strdup(space + 1);
-    }
-    free(copy);
+    assert_true(now.n <= MAX_TENSORS);
+    item->tensor = *(const struct wfs_quant_tensor *)arg;
+    item->block = block;
+    snprintf(item->name, sizeof item->name, "%s", name);
 }
 
-static void check_section(const struct model *m, char *text, const char *section, enum wfs_file_type type)
+static void expect(const char *name, int block, const void *arg)
 {
-    struct wfs_quant_model model = { .is_70b = m->is_70b };
-    enum wfs_ggml_type types[MAX_TENSORS];
+    struct item key = { .block = block }, *found;
+
+    snprintf(key.name, sizeof key.name, "%s", name);
+    found = bsearch(&key, now.items, now.n, sizeof key, compare_items);
+    if (!found)
+        fail_msg("%s: there is no tensor %s", now.id, name);
+    found->expected = *(const enum wfs_ggml_type *)arg;
+}
+
+static void describe(char *rest)
+{
+    char *words[6];
+
+    for (size_t i = 0; i < 6; i++)
+        words[i] = strsep(&rest, " ");
+    snprintf(now.id, sizeof now.id, "%s", words[0]);
+    snprintf(now.arch, sizeof now.arch, "%s", words[1]);
+    now.model = (struct wfs_quant_model){ now.arch, (uint32_t)atoi(words[2]), (uint32_t)atoi(words[3]),
+                                          (uint32_t)atoi(words[4]), (uint32_t)atoi(words[5]) };
+    now.n = 0;
+    now.sorted = false;
+}
+
+static void read_tensor(char *rest)
+{
+    char *suffix = strsep(&rest, " ");
+    struct wfs_quant_tensor t = { 0 };
+
+    t.row_elems = strtoull(strsep(&rest, " "), NULL, 10);
+    t.n_matrices = strtoull(strsep(&rest, " "), NULL, 10);
+    t.n_dims = (unsigned)atoi(strsep(&rest, " "));
+    t.type = type_named(strsep(&rest, " "));
+    each_block(suffix, rest, add, &t);
+}
+
+static void take_flag(const char *flag)
+{
+    struct wfs_quant_recipe *r = &now.recipe;
+    const char *value = strchr(flag, '=');
+    struct wfs_error err;
+
+    if (strcmp(flag, "imatrix") == 0) {
+        r->has_imatrix = true;
+    } else if (strcmp(flag, "pure") == 0) {
+        r->pure = true;
+    } else if (strcmp(flag, "leave-output") == 0) {
+        r->leave_output = true;
+    } else if (strncmp(flag, "output=", 7) == 0) {
+        r->output = type_named(value + 1);
+    } else if (strncmp(flag, "token-embedding=", 16) == 0) {
+        r->token_embedding = type_named(value + 1);
+    } else {
+        const char *type = strchr(value + 1, '=');
+        struct wfs_quant_override *o = &now.overrides[r->n_overrides++];
+
+        assert_true(r->n_overrides <= MAX_OVERRIDES);
+        assert_int_equal(wfs_name_pattern_new(value + 1, (size_t)(type - value - 1), &o->pattern, &err), 0);
+        o->type = type_named(type + 1);
+    }
+}
+
+static void begin_section(char *rest)
+{
+    char *name, *flag;
+    enum wfs_ggml_type type;
+
+    snprintf(now.section, sizeof now.section, "%s", rest);
+    if (!now.sorted) {
+        qsort(now.items, now.n, sizeof *now.items, compare_items);
+        for (size_t i = 0; i < now.n; i++) {
+            now.items[i].tensor.name = now.items[i].name;
+            wfs_quant_classify(&now.items[i].tensor);
+        }
+        now.sorted = true;
+    }
+    name = strsep(&rest, " ");
+    type = type_named(strsep(&rest, " "));
+    now.recipe = (struct wfs_quant_recipe)WFS_QUANT_PLAIN(file_type_named(name));
+    now.recipe.overrides = now.overrides;
+    while ((flag = strsep(&rest, " ")))
+        take_flag(flag);
+    assert_int_equal(wfs_quant_default_type(now.recipe.file_type), type);
+    for (size_t i = 0; i < now.n; i++)
+        now.items[i].expected = type;
+    now.error[0] = now.needs[0] = '\0';
+}
+
+static void check_section(void)
+{
+    static struct wfs_quant_tensor tensors[MAX_TENSORS];
+    static struct wfs_quant_choice choices[MAX_TENSORS];
+    const char *needs = "";
     struct wfs_error err = { 0 };
+    int r;
 
-    assert_non_null(strstr(text, "n_layer="));
-    assert_int_equal(sscanf(strstr(text, "n_layer="), "n_layer=%u", &model.n_layers), 1);
-    assert_int_equal(sscanf(strstr(text, "n_head="), "n_head=%u", &model.n_heads), 1);
-    assert_int_equal(sscanf(strstr(text, "n_head_kv="), "n_head_kv=%u", &model.n_heads_kv), 1);
-    list_tensors(m, model.n_layers);
-    read_section(text, section);
-    if (wfs_quant_types(type, &model, tensors, n_tensors, types, &err) < 0)
-        fail_msg("%s %s: %s", m->schema, section, err.msg);
-    for (size_t i = 0; i < n_tensors; i++) {
-        if (strcmp(wfs_ggml_types[types[i]].name, expected[i]) != 0)
-            fail_msg("%s %s %s: ours %s, reference %s", m->schema, section, names[i], wfs_ggml_types[types[i]].name,
-                     expected[i]);
-        free((char *)expected[i]);
+    for (size_t i = 0; i < now.n; i++)
+        tensors[i] = now.items[i].tensor;
+    r = wfs_quant_choose(&now.recipe, &now.model, tensors, now.n, choices, &err);
+    if ((r < 0) != (now.error[0] != '\0'))
+        fail_msg("%s %s: ours \"%s\", reference \"%s\"", now.id, now.section, r < 0 ? err.msg : "", now.error);
+    for (size_t i = 0; i < now.n && r == 0; i++) {
+        if (choices[i].type != now.items[i].expected)
+            fail_msg("%s %s: %s: ours %s, reference %s", now.id, now.section, tensors[i].name,
+                     wfs_ggml_types[choices[i].type].name, wfs_ggml_types[now.items[i].expected].name);
+        if (choices[i].needs_weights && !*needs)
+            needs = tensors[i].name;
     }
+    if (r == 0 && tells_needs && !now.recipe.has_imatrix && strcmp(needs, now.needs) != 0)
+        fail_msg("%s %s needs weights for: ours \"%s\", reference \"%s\"", now.id, now.section, needs, now.needs);
+    for (size_t i = 0; i < now.recipe.n_overrides; i++)
+        wfs_name_pattern_free(now.overrides[i].pattern);
+    now.section[0] = '\0';
+    n_sections++;
 }
 
-static void test_schemas(void **state)
+static void check_file(const char *name, bool with_needs)
+{
+    char *text = vector_text(name, NULL), *rest = text, *line;
+
+    now.section[0] = '\0';
+    n_sections = 0;
+    tells_needs = with_needs;
+    while ((line = strsep(&rest, "\n"))) {
+        char *tail = line, *word = strsep(&tail, " ");
+
+        if (now.section[0] && (!*line || strcmp(word, "section") == 0 || strcmp(word, "model") == 0))
+            check_section();
+        if (!*line || *line == '#')
+            continue;
+        if (strcmp(word, "model") == 0) {
+            describe(tail);
+        } else if (strcmp(word, "tensor") == 0) {
+            read_tensor(tail);
+        } else if (strcmp(word, "section") == 0) {
+            begin_section(tail);
+        } else if (strcmp(word, "error") == 0) {
+            snprintf(now.error, sizeof now.error, "%s", tail);
+        } else if (strcmp(word, "needs") == 0) {
+            snprintf(now.needs, sizeof now.needs, "%s", tail);
+        } else {
+            enum wfs_ggml_type type = type_named(strsep(&tail, " "));
+
+            each_block(word, tail, expect, &type);
+        }
+    }
+    free(text);
+}
+
+/* Twelve real models, 33 file types each. */
+static void test_snapshots(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        char file[100], *text;
-
-        snprintf(file, sizeof file, "%s.schema", models[i].schema);
-        text = vector_text(file, NULL);
-        check_section(&models[i], text, "[Q4_K_M]", WFS_FTYPE_Q4_K_M);
-        check_section(&models[i], text, "[Q8_0]", WFS_FTYPE_Q8_0);
-        free(text);
-    }
+    check_file("type_snapshots.txt", false);
+    assert_true(n_sections >= 12 * 33);
 }
 
-/* What stays as it is: vectors, norms, what is not a weight. */
-static void test_kept(void **state)
+static void test_runs(void **state)
 {
-    const struct wfs_quant_tensor in[] = {
-        { "blk.0.attn_norm.weight", 256, 1, WFS_TYPE_F32 },  { "blk.0.attn_q_norm.weight", 256, 2, WFS_TYPE_F32 },
-        { "blk.0.attn_q.bias", 256, 2, WFS_TYPE_F32 },       { "rope_freqs.weight", 32, 1, WFS_TYPE_F32 },
-        { "blk.0.ffn_up.weight", 256, 1, WFS_TYPE_BF16 },    { "blk.0.ffn_gate_inp.weight", 256, 2, WFS_TYPE_F32 },
-        { "position_embd.weight", 256, 2, WFS_TYPE_F16 },
-    };
-    struct wfs_quant_model model = { 1, 1, 1, false };
-    enum wfs_ggml_type types[7];
+    (void)state;
+    check_file("type_runs.txt", true);
+    assert_true(n_sections > 1000);
+}
+
+/* What a message must say, and what changed because of a shape. */
+static void test_messages(void **state)
+{
+    struct wfs_quant_tensor in = { .name = "blk.0.ffn_up.weight", .row_elems = 72, .n_matrices = 1, .n_dims = 2,
+                                   .type = WFS_TYPE_BF16 };
+    struct wfs_quant_model model = { "llama", 1, 1, 1, 0 };
+    struct wfs_quant_recipe recipe = WFS_QUANT_PLAIN(WFS_FTYPE_Q8_0);
+    struct wfs_quant_choice choice = { WFS_TYPE_COUNT, WFS_TYPE_COUNT, false };
     struct wfs_error err = { 0 };
 
     (void)state;
-    assert_int_equal(wfs_quant_types(WFS_FTYPE_Q4_K_M, &model, in, 7, types, &err), 0);
-    for (size_t i = 0; i < 7; i++)
-        assert_int_equal(types[i], in[i].type);
-}
-
-static void test_refusals(void **state)
-{
-    struct wfs_quant_tensor in = { "blk.0.ffn_up.weight", 72, 2, WFS_TYPE_BF16 };
-    struct wfs_quant_model model = { 1, 1, 1, false };
-    enum wfs_ggml_type type = WFS_TYPE_COUNT;
-    struct wfs_error err = { 0 };
-
-    (void)state;
-    assert_true(wfs_quant_types(WFS_FTYPE_Q8_0, &model, &in, 1, &type, &err) < 0);
+    wfs_quant_classify(&in);
+    assert_true(wfs_quant_choose(&recipe, &model, &in, 1, &choice, &err) < 0);
     assert_contains(err.msg, "tensor blk.0.ffn_up.weight");
     assert_contains(err.msg, "no tensor type fallback is defined");
-    assert_int_equal(wfs_quant_types(WFS_FTYPE_Q4_K_M, &model, &in, 1, &type, &err), 0);
-    assert_int_equal(type, WFS_TYPE_F16);
-    assert_true(wfs_quant_types((enum wfs_file_type)99, &model, &in, 1, &type, &err) < 0);
+    recipe.file_type = WFS_FTYPE_Q4_K_M;
+    assert_int_equal(wfs_quant_choose(&recipe, &model, &in, 1, &choice, &err), 0);
+    assert_int_equal(choice.type, WFS_TYPE_F16);
+    assert_int_equal(choice.wanted, WFS_TYPE_Q4_K);
+    recipe.file_type = (enum wfs_file_type)99;
+    assert_true(wfs_quant_choose(&recipe, &model, &in, 1, &choice, &err) < 0);
     assert_contains(err.msg, "file type 99");
+    assert_int_equal(wfs_quant_default_type(recipe.file_type), WFS_TYPE_COUNT);
+    /* A type that was asked for has no fallback: llama-quantize aborts. */
+    in.name = "output.weight";
+    wfs_quant_classify(&in);
+    recipe.file_type = WFS_FTYPE_Q4_K_M;
+    recipe.output = WFS_TYPE_Q8_0;
+    assert_true(wfs_quant_choose(&recipe, &model, &in, 1, &choice, &err) < 0);
+    assert_contains(err.msg, "tensor output.weight: rows of 72 elements are not whole q8_0 blocks");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schemas),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@ metadata.json      a folder's name, files and parameter count, and the general.*
 hparams.json       a config.json and the architecture keys, then the rope factors as an array "rope" (hex)
 pow.txt            a base, a dimension, and FNV-1a 64 of torch's float32 powers base ** (2i / dimension)
 rope.txt           rope settings and FNV-1a 64 of the factors
-*.schema           sections of llama.cpp's own expected types (its tests/snapshots)
 
 "error" stands where the reference raises. pow.txt and rope.txt are what a CPU with AVX-512 gives: run on one.
 """
@@ -344,24 +343,9 @@ def rope():
             f.write(" ".join(map(repr, c)) + f" {fnv(factors(*c).tobytes()):016x}\n")
 
 
-# ---- expected types
-
-def schemas():
-    for name in ("gemma-3-4b-it", "gpt-oss-120b", "meta-llama-3.1-70b-instruct", "qwen3-0.6b", "qwen3-14b"):
-        lines = (LLAMA / "tests/snapshots" / (name + ".schema")).read_text().split("\n")
-        kept, keep = ["# From tests/snapshots of llama.cpp (MIT licence)"] + lines[:2], False
-        for line in lines[2:]:
-            if line.startswith("["):
-                keep = line.startswith(("[Q8_0]", "[Q4_K_M]"))
-            if keep and line:
-                kept.append(line)
-        (OUT / (name + ".schema")).write_text("\n".join(kept) + "\n")
-
-
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     names()
     metadata()
     hparams()
     rope()
-    schemas()
