@@ -1,27 +1,23 @@
 /*
- * The search of Q4_K and Q5_K in plain C: both look for a scale and a min per sub-block of 32, they differ in the
- * number of levels and of tries. Source: make_qkx2_quants of ggml-quants.c.
+ * The search of Q2_K, Q4_K and Q5_K in plain C: a scale and a min per sub-block, so that min + scale * level comes
+ * nearest to the values by weighted error. The types differ in the numbers of levels and tries and in how an error
+ * counts. Source: make_qkx2_quants and (with importance weights) make_qkx3_quants of ggml-quants.c.
  */
-#ifndef WFS_KERNELS_Q4_K_SEARCH_H
-#define WFS_KERNELS_Q4_K_SEARCH_H
+#ifndef WFS_KERNELS_K_AFFINE_SEARCH_H
+#define WFS_KERNELS_K_AFFINE_SEARCH_H
 
-#include "q4_k.h"
+#include "../bits.h"
+#include "affine.h"
 
-#include <stdbool.h>
-
-struct q4_k_search {
-    int levels;      /* the highest level */
-    float from;      /* the first slope that is tried, in levels beside the plain one; then 0.1 more each */
-    int steps;       /* the number of the last try */
-};
+enum { AFFINE_MAX_SUB = 32 };
 
 /* One try: the levels for a given slope, and the weighted least-squares scale and min for them. False: no solution. */
-static inline bool q4_k_fit(const struct q4_k_search *s, const float *x, const float *w, float iscale, float min,
-                            float sum_w, float sum_x, uint8_t *ret_q, float *ret_scale, float *ret_min)
+static inline bool affine_fit(const struct affine *s, const float *x, const float *w, float iscale, float min,
+                              float sum_w, float sum_x, uint8_t *ret_q, float *ret_scale, float *ret_min)
 {
     float sum_l = 0, sum_l2 = 0, sum_xl = 0, det;
 
-    for (int i = 0; i < Q4_K_SUB; i++) {
+    for (int i = 0; i < s->sub; i++) {
         int32_t l = clamp_int(nearest_int(iscale * (x[i] - min)), 0, s->levels);
         float wl = w[i] * (float)l;
 
@@ -42,26 +38,28 @@ static inline bool q4_k_fit(const struct q4_k_search *s, const float *x, const f
     return true;
 }
 
-static inline float q4_k_error(const float *x, const float *w, const uint8_t *q, float scale, float min)
+static inline float affine_error(const struct affine *s, const float *x, const float *w, const uint8_t *q, float scale,
+                                 float min)
 {
     float error = 0;
 
-    for (int i = 0; i < Q4_K_SUB; i++) {
+    for (int i = 0; i < s->sub; i++) {
         float diff = scale * (float)q[i] + min - x[i];
 
-        error += w[i] * (diff * diff);
+        error += w[i] * (s->absolute ? abs_of(diff) : diff * diff);
     }
     return error;
 }
 
-/* The scale and (negated) min of one sub-block with the least weighted error over all tries, and the levels for them.
+/*
+ * The scale and (negated) min of one sub-block with the least weighted error over all tries, and the levels for them.
  */
-static inline float q4_k_find(const struct q4_k_search *s, const float *x, const float *w, uint8_t *q, float *ret_min)
+static inline float affine_find(const struct affine *s, const float *x, const float *w, uint8_t *q, float *ret_min)
 {
     float min = x[0], max = x[0], sum_w = w[0], sum_x = sum_w * x[0], iscale, scale, best;
-    uint8_t trial[Q4_K_SUB];
+    uint8_t trial[AFFINE_MAX_SUB];
 
-    for (int i = 1; i < Q4_K_SUB; i++) {
+    for (int i = 1; i < s->sub; i++) {
         if (x[i] < min)
             min = x[i];
         if (x[i] > max)
@@ -72,24 +70,24 @@ static inline float q4_k_find(const struct q4_k_search *s, const float *x, const
     if (min > 0)
         min = 0;
     if (max == min) {
-        memset(q, 0, Q4_K_SUB);
+        memset(q, 0, (size_t)s->sub);
         *ret_min = -min;
         return 0;
     }
     iscale = (float)s->levels / (max - min);
     scale = 1 / iscale;
-    for (int i = 0; i < Q4_K_SUB; i++)
+    for (int i = 0; i < s->sub; i++)
         q[i] = (uint8_t)clamp_int(nearest_int(iscale * (x[i] - min)), 0, s->levels);
-    best = q4_k_error(x, w, q, scale, min);
-    for (int step = 0; step <= s->steps; step++) {
+    best = affine_error(s, x, w, q, scale, min);
+    for (int step = 0; step < s->tries; step++) {
         float try_scale, try_min, error;
 
-        iscale = (s->from + 0.1f * (float)step + (float)s->levels) / (max - min); /* min is the best one so far */
-        if (!q4_k_fit(s, x, w, iscale, min, sum_w, sum_x, trial, &try_scale, &try_min))
+        iscale = affine_slope(s, step) / (max - min); /* min is the best one so far */
+        if (!affine_fit(s, x, w, iscale, min, sum_w, sum_x, trial, &try_scale, &try_min))
             continue;
-        error = q4_k_error(x, w, trial, try_scale, try_min);
+        error = affine_error(s, x, w, trial, try_scale, try_min);
         if (error < best) {
-            memcpy(q, trial, sizeof trial);
+            memcpy(q, trial, (size_t)s->sub);
             best = error;
             scale = try_scale;
             min = try_min;
@@ -102,31 +100,12 @@ static inline float q4_k_find(const struct q4_k_search *s, const float *x, const
 /*
  * The levels for the scale and min as they were stored. A sub-block whose stored scale is 0 keeps those of the search.
  */
-static inline void q4_k_requantize(const struct q4_k_search *s, const float *x, float d, float dmin, uint8_t *q)
+static inline void affine_requantize(const struct affine *s, const float *x, float d, float dmin, uint8_t *q)
 {
     if (d == 0)
         return;
-    for (int i = 0; i < Q4_K_SUB; i++)
+    for (int i = 0; i < s->sub; i++)
         q[i] = (uint8_t)clamp_int(nearest_int((x[i] + dmin) / d), 0, s->levels);
-}
-
-/* Weights, scales, mins and levels of a whole superblock by the search. */
-static inline void q4_k_find_all(const struct q4_k_search *s, const float *x, float scales[Q4_K_SUBS],
-                                 float mins[Q4_K_SUBS], uint8_t q[Q4_K_ELEMS])
-{
-    float w[Q4_K_SUB];
-
-    for (int j = 0; j < Q4_K_SUBS; j++) {
-        const float *xs = x + Q4_K_SUB * j;
-        float sum_x2 = 0, rms;
-
-        for (int i = 0; i < Q4_K_SUB; i++)
-            sum_x2 += xs[i] * xs[i];
-        rms = __builtin_sqrtf(sum_x2 / 32.0f);
-        for (int i = 0; i < Q4_K_SUB; i++)
-            w[i] = rms + abs_of(xs[i]);
-        scales[j] = q4_k_find(s, xs, w, q + Q4_K_SUB * j, &mins[j]);
-    }
 }
 
 #endif

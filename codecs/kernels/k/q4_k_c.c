@@ -1,17 +1,8 @@
 #include "q4_k_search.h"
 #include "slots.h"
 
-static const struct q4_k_search q4_k = { .levels = 15, .from = -1.0f, .steps = 20 };
-
-static void encode_block(const float *x, uint8_t *block)
+static void put_levels(const uint8_t q[Q4_K_ELEMS], uint8_t *block)
 {
-    float scales[Q4_K_SUBS], mins[Q4_K_SUBS], d[Q4_K_SUBS], dmin[Q4_K_SUBS];
-    uint8_t q[Q4_K_ELEMS];
-
-    q4_k_find_all(&q4_k, x, scales, mins, q);
-    q4_k_put_scales(block, scales, mins, d, dmin);
-    for (int j = 0; j < Q4_K_SUBS; j++)
-        q4_k_requantize(&q4_k, x + Q4_K_SUB * j, d[j], dmin[j], q + Q4_K_SUB * j);
     for (int i = 0; i < Q4_K_ELEMS / 2; i++) { /* pairs of sub-blocks share bytes */
         const uint8_t *pair = q + i / 32 * 64 + i % 32;
 
@@ -22,6 +13,40 @@ static void encode_block(const float *x, uint8_t *block)
 /* Source: quantize_row_q4_K_ref of ggml-quants.c. */
 void wfs_encode_q4_k_c(const float *src, void *dst, size_t n_elems)
 {
-    for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++)
-        encode_block(src + b * Q4_K_ELEMS, (uint8_t *)dst + b * Q4_K_BYTES);
+    uint8_t q[Q4_K_ELEMS], *block = dst;
+
+    for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, src += Q4_K_ELEMS, block += Q4_K_BYTES) {
+        q4_k_find(&q4_k_plain, src, block, q);
+        put_levels(q, block);
+    }
+}
+
+/* Source: quantize_row_q4_K_impl. */
+void wfs_encode_weighted_q4_k_c(const float *src, const float *weights, void *dst, size_t n_elems)
+{
+    uint8_t q[Q4_K_ELEMS], *block = dst;
+
+    for (size_t i = 0; i < n_elems; i += Q4_K_ELEMS, block += Q4_K_BYTES) {
+        q4_k_find_weighted(&q4_k_weighted, src + i, weights + i, 255, block, q); /* a wrapped one stays as it is */
+        put_levels(q, block);
+    }
+}
+
+/* Source: dequantize_row_q4_K. */
+void wfs_dequantize_q4_k_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+
+    for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, block += Q4_K_BYTES) {
+        float d = k_get_scale(block), dmin = k_get_scale(block + Q4_K_DMIN);
+
+        for (int j = 0; j < Q4_K_SUBS; j++, dst += Q4_K_SUB) {
+            const uint8_t *qs = block + Q4_K_QS + j / 2 * Q4_K_SUB;
+            uint8_t scale, min;
+
+            q4_k_get_scale_min(block + Q4_K_SCALES, j, &scale, &min);
+            for (int i = 0; i < Q4_K_SUB; i++)
+                dst[i] = d * (float)scale * (float)(qs[i] >> (j & 1) * 4 & 15) - dmin * (float)min;
+        }
+    }
 }

@@ -1,31 +1,63 @@
 #include "q4_k_search.h"
 #include "slots.h"
 
-static const struct q4_k_search q5_k = { .levels = 31, .from = -0.5f, .steps = 15 };
-
-static void encode_block(const float *x, uint8_t *block)
+/* Pairs of sub-blocks share bytes; bit j of byte i of the fifth bits is value i of sub-block j. */
+static void put_levels(const uint8_t q[Q4_K_ELEMS], uint8_t *block)
 {
-    float scales[Q4_K_SUBS], mins[Q4_K_SUBS], d[Q4_K_SUBS], dmin[Q4_K_SUBS];
-    uint8_t q[Q4_K_ELEMS];
+    for (int i = 0; i < Q4_K_SUB; i++) {
+        uint8_t high = 0;
 
-    q4_k_find_all(&q5_k, x, scales, mins, q);
-    q4_k_put_scales(block, scales, mins, d, dmin);
-    memset(block + Q5_K_QH, 0, Q5_K_QS - Q5_K_QH);
-    for (int j = 0; j < Q4_K_SUBS; j++) {
-        uint8_t *levels = q + Q4_K_SUB * j, *low = block + Q5_K_QS + j / 2 * Q4_K_SUB;
+        for (int j = 0; j < Q4_K_SUBS; j++)
+            high |= (uint8_t)(q[Q4_K_SUB * j + i] >> 4 << j);
+        block[Q5_K_QH + i] = high;
+    }
+    for (int i = 0; i < Q4_K_ELEMS / 2; i++) {
+        const uint8_t *pair = q + i / 32 * 64 + i % 32;
 
-        q4_k_requantize(&q5_k, x + Q4_K_SUB * j, d[j], dmin[j], levels);
-        for (int i = 0; i < Q4_K_SUB;
-             i++) { /* pairs of sub-blocks share bytes; bit j of a byte of qh is sub-block j's */
-            block[Q5_K_QH + i] |= (uint8_t)(levels[i] >> 4 << j);
-            low[i] = (uint8_t)(j & 1 ? low[i] | levels[i] << 4 : levels[i] & 15);
-        }
+        block[Q5_K_QS + i] = (uint8_t)((pair[0] & 15) | pair[32] << 4);
     }
 }
 
 /* Source: quantize_row_q5_K_ref of ggml-quants.c. */
 void wfs_encode_q5_k_c(const float *src, void *dst, size_t n_elems)
 {
-    for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++)
-        encode_block(src + b * Q4_K_ELEMS, (uint8_t *)dst + b * Q5_K_BYTES);
+    uint8_t q[Q4_K_ELEMS], *block = dst;
+
+    for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, src += Q4_K_ELEMS, block += Q5_K_BYTES) {
+        q4_k_find(&q5_k_plain, src, block, q);
+        put_levels(q, block);
+    }
+}
+
+/* Source: quantize_row_q5_K_impl. */
+void wfs_encode_weighted_q5_k_c(const float *src, const float *weights, void *dst, size_t n_elems)
+{
+    uint8_t q[Q4_K_ELEMS], *block = dst;
+
+    for (size_t i = 0; i < n_elems; i += Q4_K_ELEMS, block += Q5_K_BYTES) {
+        q4_k_find_weighted(&q5_k_weighted, src + i, weights + i, 63, block, q);
+        put_levels(q, block);
+    }
+}
+
+/* Source: dequantize_row_q5_K. */
+void wfs_dequantize_q5_k_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+
+    for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, block += Q5_K_BYTES) {
+        float d = k_get_scale(block), dmin = k_get_scale(block + Q4_K_DMIN);
+
+        for (int j = 0; j < Q4_K_SUBS; j++, dst += Q4_K_SUB) {
+            const uint8_t *qs = block + Q5_K_QS + j / 2 * Q4_K_SUB, *qh = block + Q5_K_QH;
+            uint8_t scale, min;
+
+            q4_k_get_scale_min(block + Q4_K_SCALES, j, &scale, &min);
+            for (int i = 0; i < Q4_K_SUB; i++) {
+                int q = (qs[i] >> (j & 1) * 4 & 15) | (qh[i] >> j & 1) << 4;
+
+                dst[i] = d * (float)scale * (float)q - dmin * (float)min;
+            }
+        }
+    }
 }

@@ -2,12 +2,9 @@
 #ifndef WFS_KERNELS_Q6_K_H
 #define WFS_KERNELS_Q6_K_H
 
-#include "../bits.h"
-#include "../blocks.h"
+#include "k.h"
 
 #include <stdbool.h>
-
-#define Q6_K_TINY 1e-15f /* ggml's GROUP_MAX_EPS: anything smaller counts as zero */
 
 /*
  * Writes the block's scales from those of the sub-blocks; ret_d[j] is what a level is worth as it was stored. False:
@@ -23,13 +20,12 @@ static inline bool q6_k_put_scales(uint8_t *block, const float scales[Q6_K_SUBS]
             max_scale = scales[j];
         }
     }
-    if (max_abs < Q6_K_TINY) {
+    if (max_abs < K_TINY) {
         memset(block, 0, Q6_K_BYTES);
         return false;
     }
     iscale = -128.0f / max_scale;
-    put_u16(block + Q6_K_D, f16_of(1 / iscale));
-    d = float_of(f16_widen(get_u16(block + Q6_K_D)));
+    d = k_put_scale(block + Q6_K_D, 1 / iscale);
     for (int j = 0; j < Q6_K_SUBS; j++) {
         int32_t scale = nearest_int(iscale * scales[j]);
 

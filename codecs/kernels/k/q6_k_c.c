@@ -1,69 +1,26 @@
 #include "q6_k.h"
 #include "slots.h"
+#include "symmetric_search.h"
 
-/* The sums that give the least-squares scale for slope iscale, each value weighted by its square. */
-static void sums(const float *x, float iscale, float *ret_xl, float *ret_l2)
+enum { HALF = 32 }; /* the levels are -32 to 31 */
+
+/* importance NULL: each value weighs its square. Both are the sole weights (no mean square has a part in them). */
+static void encode_block(const float *x, const float *importance, uint8_t *block)
 {
-    float xl = 0, l2 = 0;
-
-    for (int i = 0; i < Q6_K_SUB; i++) {
-        float l = (float)clamp_int(nearest_int(iscale * x[i]), -32, 31), w = x[i] * x[i];
-
-        xl += w * x[i] * l;
-        l2 += w * l * l;
-    }
-    *ret_xl = xl;
-    *ret_l2 = l2;
-}
-
-/* The scale of one sub-block that explains most of it over 19 slopes. Source: make_qx_quants with rmse_type 1. */
-static float search(const float *x, uint8_t *q)
-{
-    float amax = 0, max = 0, iscale, best_iscale, xl, l2, scale, best;
-
-    for (int i = 0; i < Q6_K_SUB; i++) {
-        if (abs_of(x[i]) > amax) {
-            amax = abs_of(x[i]);
-            max = x[i];
-        }
-    }
-    if (amax < Q6_K_TINY) {
-        memset(q, 0, Q6_K_SUB);
-        return 0;
-    }
-    best_iscale = iscale = -32.0f / max;
-    sums(x, iscale, &xl, &l2);
-    scale = l2 != 0 ? xl / l2 : 0; /* a NaN is not zero */
-    best = scale * xl;
-    for (int step = -9; step <= 9; step++) {
-        if (step == 0)
-            continue;
-        iscale = -(32.0f + 0.1f * (float)step) / max;
-        sums(x, iscale, &xl, &l2);
-        if (l2 > 0 && xl * xl > best * l2) {
-            best_iscale = iscale;
-            scale = xl / l2;
-            best = scale * xl;
-        }
-    }
-    for (int i = 0; i < Q6_K_SUB; i++)
-        q[i] = (uint8_t)(32 + clamp_int(nearest_int(best_iscale * x[i]), -32, 31));
-    return scale;
-}
-
-static void encode_block(const float *x, uint8_t *block)
-{
-    float scales[Q6_K_SUBS], d[Q6_K_SUBS];
+    float scales[Q6_K_SUBS], d[Q6_K_SUBS], squares[Q6_K_SUB];
     uint8_t q[Q6_K_ELEMS];
 
-    for (int j = 0; j < Q6_K_SUBS; j++)
-        scales[j] = search(x + Q6_K_SUB * j, q + Q6_K_SUB * j);
+    for (int j = 0; j < Q6_K_SUBS; j++) {
+        const float *xs = x + Q6_K_SUB * j;
+
+        for (int i = 0; i < Q6_K_SUB; i++)
+            squares[i] = xs[i] * xs[i];
+        scales[j] = symmetric_find(xs, importance ? importance + Q6_K_SUB * j : squares, HALF, q + Q6_K_SUB * j);
+    }
     if (!q6_k_put_scales(block, scales, d))
         return;
-    for (int i = 0; i < Q6_K_ELEMS; i++) {
-        if (d[i / Q6_K_SUB] != 0) /* else the levels of the search stay */
-            q[i] = (uint8_t)(32 + clamp_int(nearest_int(x[i] / d[i / Q6_K_SUB]), -32, 31));
-    }
+    for (int j = 0; j < Q6_K_SUBS; j++)
+        symmetric_requantize(x + Q6_K_SUB * j, HALF, d[j], q + Q6_K_SUB * j);
     q6_k_put_levels(block, q);
 }
 
@@ -71,5 +28,29 @@ static void encode_block(const float *x, uint8_t *block)
 void wfs_encode_q6_k_c(const float *src, void *dst, size_t n_elems)
 {
     for (size_t b = 0; b < n_elems / Q6_K_ELEMS; b++)
-        encode_block(src + b * Q6_K_ELEMS, (uint8_t *)dst + b * Q6_K_BYTES);
+        encode_block(src + b * Q6_K_ELEMS, NULL, (uint8_t *)dst + b * Q6_K_BYTES);
+}
+
+/* Source: quantize_row_q6_K_impl. */
+void wfs_encode_weighted_q6_k_c(const float *src, const float *weights, void *dst, size_t n_elems)
+{
+    for (size_t b = 0; b < n_elems / Q6_K_ELEMS; b++)
+        encode_block(src + b * Q6_K_ELEMS, weights + b * Q6_K_ELEMS, (uint8_t *)dst + b * Q6_K_BYTES);
+}
+
+/* Source: dequantize_row_q6_K. */
+void wfs_dequantize_q6_k_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+
+    for (size_t b = 0; b < n_elems / Q6_K_ELEMS; b++, block += Q6_K_BYTES, dst += Q6_K_ELEMS) {
+        float all = k_get_scale(block + Q6_K_D);
+
+        for (int i = 0; i < Q6_K_ELEMS; i++) {
+            const uint8_t *low = block + i / 128 * 64 + i % 64, *high = block + Q6_K_QH + i / 128 * 32 + i % 32;
+            int q = (*low >> i / 64 % 2 * 4 & 15) | (*high >> i / 32 % 4 * 2 & 3) << 4;
+
+            dst[i] = all * (float)(int8_t)block[Q6_K_SCALES + i / Q6_K_SUB] * (float)(q - 32);
+        }
+    }
 }

@@ -76,7 +76,7 @@ static inline void run(struct search *s)
     struct sums first = { vf_set(0), vf_set(0) };
 
     begin(s);
-    s->tiny = vf_lt(s->amax, vf_set(Q6_K_TINY));
+    s->tiny = vf_lt(s->amax, vf_set(K_TINY));
     s->level_iscale = vf_div(vf_set(-32), s->max);
     for (int i = 0; i < Q6_K_SUB; i++)
         add_level(&first, s, i, s->level_iscale);
