@@ -1,7 +1,7 @@
 """What the cases of make_model.py are made of: weights, tokenizers, and the shapes of the model families.
 
 Weights are Gaussian with outliers, zero rows, constant rows and tiny values: each of these takes its own way through a
-quantiser. The real byte-level tokenizers are not in the repository: they are looked for in ../shared/tokenizers beside it.
+quantiser. Published byte-level tokenizers are not in the repository: real_tokenizers.py says where they are looked for.
 """
 
 import importlib.machinery
@@ -9,13 +9,13 @@ import importlib.util
 import json
 import pathlib
 import sys
-import tarfile
 import zlib
 
 import numpy as np
 
+import real_tokenizers
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
-TOKENIZERS = REPO.parent / "shared" / "tokenizers"
 
 
 def load_script(path):
@@ -162,20 +162,6 @@ SPM_CONFIG = {
 TEMPLATE = "{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}{{ eos_token }}\n{% endfor %}"
 
 
-def real_tokenizer(name, member):
-    archive = TOKENIZERS / (name + ".tar.xz")
-    if not archive.exists():
-        raise FileNotFoundError("needs the real tokenizer %s, looked for in ../shared/tokenizers" % archive.name)
-    key = (name, member)
-    if key not in real_tokenizer.cache:
-        with tarfile.open(archive) as tar:
-            real_tokenizer.cache[key] = tar.extractfile("%s/%s" % key).read()
-    return real_tokenizer.cache[key]
-
-
-real_tokenizer.cache = {}
-
-
 def tokenizer_files(kind):
     """{file name: bytes or JSON value} of a tokenizer."""
     if kind is None:
@@ -191,8 +177,8 @@ def tokenizer_files(kind):
             files["tokenizer.json"] = spm_tokenizer_json(merges_as_strings=True, added=added)
         return files
     name = {"llama3-base": "llama3_1", "llama3": "llama3_1", "qwen3": "qwen3", "qwen3-strings": "qwen3"}[kind]
-    config = json.loads(real_tokenizer(name, "tokenizer_config.json"))
-    data = real_tokenizer(name, "tokenizer.json")
+    files = real_tokenizers.read(name)
+    config, data = json.loads(files["tokenizer_config.json"]), files["tokenizer.json"]
     if kind == "llama3-base":  # as Llama 3's own: its post-processor adds no BOS, which changes the fingerprint
         value = json.loads(data)
         value["post_processor"] = {

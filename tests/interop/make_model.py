@@ -4,7 +4,7 @@
 Usage: make_model.py --list | make_model.py CASE DIR     prints the path of the model folder.
 
 A case is a config, the shapes of its tensors, a dtype for each, a tokenizer and other files (families.py has the parts).
-Cases that need a real tokenizer are skipped where it is absent.
+Cases that need a published tokenizer are skipped where it is absent (real_tokenizers.py).
 """
 
 import hashlib
@@ -235,6 +235,7 @@ def register():
         "yarn",
         **one
     )
+    Case("rope-llama3", tiny(rope_scaling=dict(LLAMA3_ROPE), head_dim=64), "llama3-rope", **one)
     Case("rope-dynamic", tiny(rope_scaling={"type": "dynamic", "factor": 2.0}), "dynamic", **one)
     Case(
         "rope-parameters-default",
@@ -438,6 +439,13 @@ def register():
     )
     Case("qwen2-untied-f16", qwen2(vocab=152064, layers=1), "Qwen2.5-7B", "qwen3-strings", dtype="F16")
     Case("qwen2-spm", qwen2(vocab=SPM_SIZE, rows=SPM_SIZE, layers=1), "Qwen-with-spm", "spm", dtype="F32")
+    Case(
+        "qwen3-spm",
+        qwen3(vocab=SPM_SIZE, rows=SPM_SIZE, layers=1, tie_word_embeddings=True),
+        "Qwen3-with-spm",
+        "spm",
+        shards=2,
+    )
     Case("qwen3-norms", qwen3(tie_word_embeddings=True), "Qwen3-0.6B", "qwen3", shards=5)
     Case("qwen3-untied-f32", qwen3(head_dim=32, layers=1), "Qwen3-8B-Base", "qwen3", dtype="F32")
     Case(
