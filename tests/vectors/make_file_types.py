@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Writes the expected types of tensors that test_gguf_types.c compares with (tests/vectors/gguf/type_*.txt).
 
-Run with the interpreter of tests/interop/environment (it needs gguf and llama-quantize from there). Two sources:
+Run with the interpreter of tests/interop/environment (it needs gguf and llama-quantize from there).
 
 type_snapshots.txt   llama.cpp's own test snapshots (tests/snapshots, MIT licence), every section of every model
 type_runs.txt        llama-quantize --dry-run over small files: few and many layers, heads that share keys, tied and
                      untied, experts, rows that fall back, flags; with and without an importance matrix
 
-Both have lines
+patterns.txt         which of a list of names a pattern of --tensor-type finds: "names NAME...", then per pattern a digit for
+                     each name (1 = found) or "error", a space, "+" where weightfs must take it, a space, the pattern
+
+The first two have lines
   model NAME ARCH LAYERS HEADS HEADS_KV EXPERTS
   tensor NAME ROW_ELEMS MATRICES DIMS TYPE [BLOCKS]    BLOCKS "0-3,7": blk.N.NAME for these N; without: NAME alone
   section FILE_TYPE DEFAULT [FLAG...]                  DEFAULT: what tensors get that are not listed
@@ -19,6 +22,7 @@ Both have lines
 import collections
 import os
 import pathlib
+import random
 import re
 import struct
 import subprocess
@@ -330,6 +334,83 @@ def runs():
     (OUT / "type_runs.txt").write_text("\n".join(line.rstrip() for line in out) + "\n")
 
 
+# ---- patterns
+
+NAMES = ["output.weight", "token_embd.weight", "cls.weight", "a-b.weight", "blk.0.attn_k.weight", "blk.0.attn_q.weight",
+         "blk.0.attn_v.weight", "blk.0.ffn_down.weight", "blk.0.ffn_up_exps.weight", "blk.1.ssm_in.weight",
+         "blk.3.ffn_down.weight", "blk.7.ffn_gate_shexp.weight", "blk.10.ffn_up.weight", "blk.11.attn_output.weight",
+         "blk.33.ffn_down.weight", "enc.blk.3.ffn_up.weight"]
+TAKEN = r"""
+ffn_down
+FFN_DOWN
+blk\.[0-3]\.ffn
+blk\.(1|3|1[0-1])\.
+^output\.weight$
+^out
+weight$
+attn_(k|v|q)\.weight
+(?:ffn|attn)_[a-z]+
+[^b]*\.weight
+^[^.]+\.weight
+blk\.\d{2}\.
+blk\.\d{1}\.f
+blk\.\d{2,}\.
+blk\.\D
+\w+\.\d+\.ffn
+\bffn
+blk\.(?!0\.).*down
+blk.3.ffn
+.*
+.
+ffn_(up|down)(_exps)?
+a|b|c
+(a|)k
+[a-]-b
+[-a]-
+[]a]
+[^]
+[[:digit:]][[:digit:]]
+[[:alpha:]_]+\.weight
+[\w.]+
+[\d.]+f
+\.[0-9]+\.
+x*
+ffn.*?weight
+(ffn|attn)+?_
+\-
+b{1,2}
+l{0}k
+[+-.]
+\S
+""".split()
+PIECES = ["a", "b", "k", "ffn", "down", "_", ".", "\\.", "[0-9]", "[a-f]", "[^a-f]", "\\d", "\\w", "\\s", "\\b", "^", "$", "(", "(?:",
+          "(?!", ")", "|", "*", "+", "?", "{1}", "{2,}", "{0,1}", "{,2}", "*?", "+?", "??", "[", "]", "-", "{", "}",
+          "[a-c-e]", "[\\w-a]", "[--a]", "[a--]", "[]", "[^]", "[[:alpha:]]", "[[.a.]]", "[[:foo:]]", "\\1", "\\0",
+          "\\x41", "\\u0061", "\\ca", "\\n", "\\a", "\\e", "\\z", "\\-", "\\[", "1", "3", "blk", "weight", "(?<a>", "(?i)", "(*", "\\Q",
+          "#", ",", "/", "\\]", "^*", "0", "q", "x", "[\\b]", "[\\]]", "[^\\d]", "[a\\-z]", "[.-9]", "[z-a]", "o", "u", "t"]
+
+
+def patterns():
+    chance = random.Random(605)
+    cases = [(p, True) for p in TAKEN]
+    cases += [("".join(chance.choice(PIECES) for _ in range(chance.randrange(1, 7))), False) for _ in range(1500)]
+    out = ["names " + " ".join(NAMES)]
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model("names", layers=34)
+        model.tensors = [(name, (256, 2), "BF16") for name in NAMES]
+        path = pathlib.Path(folder) / "model.gguf"
+        model.write(path)
+        for pattern, taken in cases:
+            result, _ = quantise(path, None, "Q4_0", ["pure", "tensor-type=%s=q8_0" % pattern])
+            found = "error" if isinstance(result, str) else None
+            if not found:
+                types = dict(result)
+                found = "".join("1" if types[name] == "q8_0" else "0" for name in NAMES)
+            out.append("%s %s %s" % (found, "+" if taken else "-", pattern))
+    (OUT / "patterns.txt").write_text("\n".join(out) + "\n")
+
+
 if __name__ == "__main__":
     snapshots()
     runs()
+    patterns()
