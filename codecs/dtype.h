@@ -1,4 +1,4 @@
-/* The element types of safetensors, in the order of its own enum (ascending alignment; source: safetensors 0.8 tensor.rs). */
+/* The element types of safetensors, in the order of its own enum (ascending alignment; safetensors 0.8, tensor.rs). */
 #ifndef WFS_DTYPE_H
 #define WFS_DTYPE_H
 

@@ -10,8 +10,9 @@
 struct wfs_folder {
     void *ctx;
     /*
-     * Reads a whole file of the folder (a path relative to it, subfolders allowed). 1 and a blob that the caller frees; 0 when
-     * there is no such regular file; a negative errno with err set when it cannot be read or is larger than 1 GiB.
+     * Reads a whole file of the folder (a path relative to it, subfolders allowed). 1 and a blob that the caller
+     * frees; 0 when there is no such regular file; a negative errno with err set when it cannot be read or is larger
+     * than 1 GiB.
      */
     int (*read)(void *ctx, const char *name, struct wfs_blob *ret, struct wfs_error *err);
     /* The names (basenames, sorted) of the regular files and of the folders directly in it; owned by the folder. */

@@ -12,9 +12,9 @@
 const struct wfs_json_limits WFS_JSON_CONFIG = { .max_bytes = 512u << 20, .max_depth = 128, .unique_keys = false };
 
 /*
- * cJSON allocates one node and one string at a time and keeps numbers as doubles. Both are mended here: while this thread
- * parses, its allocations come from an arena that the document owns (freed in one go, so the memory goes back), and a
- * number node gets flags for what its text was.
+ * cJSON allocates one node and one string at a time and keeps numbers as doubles. Both are mended here: while this
+ * thread parses, its allocations come from an arena that the document owns (freed in one go, so the memory goes back),
+ * and a number node gets flags for what its text was.
  */
 enum { CHUNK_BYTES = 1 << 20, MAX_CHUNK_BYTES = 32 << 20, HUGE_PAGE_BYTES = 2 << 20 };
 enum { FLAG_INTEGER = 1 << 12, MAX_NUMBER_CHARS = 60 };

@@ -1,9 +1,9 @@
 /*
  * cJSON behind one strict front. The text must be RFC 8259 JSON in valid UTF-8 without a byte order mark, within the
- * limits, with nothing but white space behind the value. Numbers keep whether they were written as integers, and integers
- * keep all 64 bits. A "\u0000" in a string is kept as the two bytes C0 80 (which valid UTF-8 cannot hold), so that no
- * string is cut at a NUL. A key that repeats in an object keeps its first place and
- * gets its last value, as in Python; limits may refuse it instead. So every object's keys are unique.
+ * limits, with nothing but white space behind the value. Numbers keep whether they were written as integers, and
+ * integers keep all 64 bits. A "\u0000" in a string is kept as the two bytes C0 80 (which valid UTF-8 cannot hold), so
+ * that no string is cut at a NUL. A key that repeats in an object keeps its first place and gets its last value, as in
+ * Python; limits may refuse it instead. So every object's keys are unique.
  */
 #ifndef WFS_JSON_H
 #define WFS_JSON_H
@@ -25,14 +25,14 @@ struct wfs_json_limits {
 
 extern const struct wfs_json_limits WFS_JSON_CONFIG; /* 512 MiB, depth 128, the last duplicate wins */
 
-/* Parses len bytes. name is the file's, for messages ("NAME: line L column C: reason"). 0 or -EINVAL, -EFBIG, -ENOMEM. */
+/* Parses len bytes. name is the file's, for messages ("NAME: line L column C: why"). 0 or -EINVAL, -EFBIG, -ENOMEM. */
 int wfs_json_parse(const void *text, size_t len, const struct wfs_json_limits *limits, const char *name,
                    struct wfs_json **ret, struct wfs_error *err);
 void wfs_json_free(struct wfs_json *json);
 
 const cJSON *wfs_json_root(const struct wfs_json *json);
 
-/* The member of an object by its exact key (bytes and case); NULL when absent or when object is NULL or not an object. */
+/* The member of an object by its exact key (bytes and case); NULL when absent, or when object is NULL or no object. */
 const cJSON *wfs_json_get(const cJSON *object, const char *key);
 
 /* The string's bytes, NUL-terminated; NULL when node is NULL or not a string. Owned by the document. */

@@ -58,7 +58,7 @@ static int copy_status(struct wfs_opened *o, const struct wfs_node *node, struct
     return wfs_outfile_write(out, &iov, 1, err);
 }
 
-static int export(const struct wfs_arguments *args, struct wfs_opened *o, struct wfs_error *err)
+static int export(struct wfs_opened *o, const struct wfs_arguments *args, struct wfs_error *err)
 {
     const char *view = args->positional[1], *path = args->flag[OUTPUT];
     struct wfs_outfile out = WFS_OUTFILE_INIT;
@@ -84,17 +84,7 @@ static int export(const struct wfs_arguments *args, struct wfs_opened *o, struct
 
 static int run(const struct wfs_command *command, struct wfs_arguments *args)
 {
-    struct wfs_error err = { 0 };
-    struct wfs_opened opened;
-    int r = wfs_opened_open(&opened, args->positional[0], &args->options, &err);
-
-    if (r == 0)
-        r = export(args, &opened, &err);
-    wfs_opened_close(&opened);
-    if (r == 0)
-        return WFS_EXIT_OK;
-    wfs_complain(command, &err);
-    return WFS_EXIT_FAILED;
+    return wfs_opened_run(command, args, export);
 }
 
 static const char *const positionals[] = { "SOURCE", "VIEW", NULL };

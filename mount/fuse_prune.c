@@ -1,7 +1,7 @@
 /*
  * Old generations are let go: their files are wrong names for the kernel the moment a new generation is there, but it
- * would remember them, and so keep their descriptors and memory in use, until somebody asks for the name again. A thread
- * of its own tells it, as the kernel may make the teller wait for a lookup in the same folder to be answered.
+ * would remember them, and so keep their descriptors and memory in use, until somebody asks for the name again. A
+ * thread of its own tells it, as the kernel may make the teller wait for a lookup in the same folder to be answered.
  */
 #include "fuse_skin.h"
 

@@ -66,7 +66,7 @@ static void print_tensors(const struct wfs_model *m)
     }
 }
 
-static int inform(struct wfs_opened *o, bool summary, struct wfs_error *err)
+static int inform(struct wfs_opened *o, const struct wfs_arguments *args, struct wfs_error *err)
 {
     struct wfs_model_info info = { 0 };
     int r = wfs_generation_model_info(o->generation, &info);
@@ -91,24 +91,14 @@ static int inform(struct wfs_opened *o, bool summary, struct wfs_error *err)
     print_files(info.model);
     printf("tensors:      %zu\n", info.model->n_tensors);
     print_types(info.model);
-    if (!summary)
+    if (!args->flag[SUMMARY])
         print_tensors(info.model);
     return 0;
 }
 
 static int run(const struct wfs_command *command, struct wfs_arguments *args)
 {
-    struct wfs_error err = { 0 };
-    struct wfs_opened opened;
-    int r = wfs_opened_open(&opened, args->positional[0], &args->options, &err);
-
-    if (r == 0)
-        r = inform(&opened, args->flag[SUMMARY] != NULL, &err);
-    wfs_opened_close(&opened);
-    if (r == 0)
-        return WFS_EXIT_OK;
-    wfs_complain(command, &err);
-    return WFS_EXIT_FAILED;
+    return wfs_opened_run(command, args, inform);
 }
 
 static const char *const positionals[] = { "SOURCE", NULL };

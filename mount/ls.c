@@ -111,7 +111,7 @@ static void finish(struct listing *l)
     free(l->groups);
 }
 
-static int list(struct wfs_opened *o, bool all, struct wfs_error *err)
+static int list_text(struct wfs_opened *o, bool all, struct wfs_error *err)
 {
     struct listing l = { .all = all };
     char source[1200];
@@ -134,19 +134,14 @@ static int list_json(struct wfs_opened *o, struct wfs_error *err)
     return 0;
 }
 
+static int list(struct wfs_opened *o, const struct wfs_arguments *args, struct wfs_error *err)
+{
+    return args->flag[JSON] ? list_json(o, err) : list_text(o, args->flag[ALL] != NULL, err);
+}
+
 static int run(const struct wfs_command *command, struct wfs_arguments *args)
 {
-    struct wfs_error err = { 0 };
-    struct wfs_opened opened;
-    int r = wfs_opened_open(&opened, args->positional[0], &args->options, &err);
-
-    if (r == 0)
-        r = args->flag[JSON] ? list_json(&opened, &err) : list(&opened, args->flag[ALL] != NULL, &err);
-    wfs_opened_close(&opened);
-    if (r == 0)
-        return WFS_EXIT_OK;
-    wfs_complain(command, &err);
-    return WFS_EXIT_FAILED;
+    return wfs_opened_run(command, args, list);
 }
 
 static const char *const positionals[] = { "SOURCE", NULL };

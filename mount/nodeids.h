@@ -45,6 +45,6 @@ struct wfs_stale {
 size_t wfs_nodeids_stale(struct wfs_nodeids *t, const struct wfs_generation *current, size_t *cursor,
                          struct wfs_stale *ret, size_t max);
 
-size_t wfs_nodeids_count(struct wfs_nodeids *t); /* with the root */
+size_t wfs_nodeids_count(struct wfs_nodeids *t); /* for tests; with the root */
 
 #endif

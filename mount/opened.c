@@ -51,6 +51,21 @@ void wfs_opened_close(struct wfs_opened *o)
     pthread_mutex_destroy(&o->lock);
 }
 
+int wfs_opened_run(const struct wfs_command *command, const struct wfs_arguments *args, wfs_work *work)
+{
+    struct wfs_error err = { 0 };
+    struct wfs_opened opened;
+    int r = wfs_opened_open(&opened, args->positional[0], &args->options, &err);
+
+    if (r == 0)
+        r = work(&opened, args, &err);
+    wfs_opened_close(&opened);
+    if (r >= 0)
+        return r;
+    wfs_complain(command, &err);
+    return WFS_EXIT_FAILED;
+}
+
 struct search {
     const char *path;
     char reason[1000];

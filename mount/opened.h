@@ -5,7 +5,7 @@
 #ifndef WFS_MOUNT_OPENED_H
 #define WFS_MOUNT_OPENED_H
 
-#include "options.h"
+#include "arguments.h"
 
 #include <pthread.h>
 
@@ -18,6 +18,13 @@ struct wfs_opened {
 
 int wfs_opened_open(struct wfs_opened *o, const char *source, const struct wfs_options *options, struct wfs_error *err);
 void wfs_opened_close(struct wfs_opened *o);
+
+/*
+ * A command that works on its first positional: opens it, does the work, closes it and prints what failed. work
+ * returns 0, a negative errno with a message in err, or an exit code when it has said all itself. Returns the exit code.
+ */
+typedef int wfs_work(struct wfs_opened *o, const struct wfs_arguments *args, struct wfs_error *err);
+int wfs_opened_run(const struct wfs_command *command, const struct wfs_arguments *args, wfs_work *work);
 
 /*
  * The file that view names (as a path in the mount), settled. *ret_object is NULL for status.json. 0, or a negative

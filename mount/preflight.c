@@ -1,6 +1,7 @@
 #include "preflight.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "mountpoint.h"
 
 #include <dirent.h>
@@ -97,13 +98,6 @@ const char *wfs_preflight_hub_hint(const char *source, char *out, size_t size)
     return out;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 int wfs_preflight_source(const char *source, struct wfs_error *err)
 {
     struct stat st;
@@ -114,10 +108,10 @@ int wfs_preflight_source(const char *source, struct wfs_error *err)
         return wfs_error_set(err, errno, "source %s is not readable: %s", source, strerror(errno));
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return wfs_error_set(err, EINVAL, "source %s is neither a folder nor a file", source);
-    if (S_ISREG(st.st_mode) && ends_with(source, ".gguf"))
+    if (S_ISREG(st.st_mode) && wfs_ends_with(source, ".gguf"))
         return wfs_error_set(err, EINVAL, "source %s is a GGUF file, which is not read; wanted is the model's folder or "
                                           "a .safetensors file", source);
-    if (S_ISREG(st.st_mode) && !ends_with(source, ".safetensors"))
+    if (S_ISREG(st.st_mode) && !wfs_ends_with(source, ".safetensors"))
         return wfs_error_set(err, EINVAL, "source %s is not a .safetensors file; wanted is the model's folder or a "
                                           ".safetensors file", source);
     return 0;

@@ -119,11 +119,12 @@ static bool report(struct comparison *c)
     }
     wfs_generation_model_info(c->opened->generation, &info);
     wfs_locate(c->object, info.model, c->difference, where, sizeof where);
-    printf("view %s and file %s differ at offset %" PRIu64 ": %s\n", wfs_node_path(c->node), c->path, c->difference, where);
+    printf("view %s and file %s differ at offset %" PRIu64 ": %s\n", wfs_node_path(c->node), c->path, c->difference,
+           where);
     return false;
 }
 
-static int verify(const struct wfs_arguments *args, struct wfs_opened *opened, bool *ret_equal, struct wfs_error *err)
+static int verify(struct wfs_opened *opened, const struct wfs_arguments *args, struct wfs_error *err)
 {
     struct comparison c = { .opened = opened, .path = args->positional[2], .fd = -1, .difference = UINT64_MAX };
     WFS_CLEANUP(wfs_close) int fd = open(c.path, O_RDONLY | O_CLOEXEC);
@@ -143,24 +144,14 @@ static int verify(const struct wfs_arguments *args, struct wfs_opened *opened, b
     c.file_size = (uint64_t)st.st_size;
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     r = compare(&c, args->options.fs.cache_size / 4, err);
-    if (r == 0)
-        *ret_equal = report(&c);
-    return r;
+    if (r < 0)
+        return r;
+    return report(&c) ? WFS_EXIT_OK : WFS_EXIT_FAILED;
 }
 
 static int run(const struct wfs_command *command, struct wfs_arguments *args)
 {
-    struct wfs_error err = { 0 };
-    struct wfs_opened opened;
-    bool equal = false;
-    int r = wfs_opened_open(&opened, args->positional[0], &args->options, &err);
-
-    if (r == 0)
-        r = verify(args, &opened, &equal, &err);
-    wfs_opened_close(&opened);
-    if (r < 0)
-        wfs_complain(command, &err);
-    return r == 0 && equal ? WFS_EXIT_OK : WFS_EXIT_FAILED;
+    return wfs_opened_run(command, args, verify);
 }
 
 static const char *const positionals[] = { "SOURCE", "VIEW", "FILE", NULL };

@@ -60,13 +60,6 @@ void wfs_buf_u8(struct wfs_buf *b, uint8_t v)
     wfs_buf_put(b, &v, 1);
 }
 
-void wfs_buf_u16le(struct wfs_buf *b, uint16_t v)
-{
-    uint8_t bytes[2] = { (uint8_t)v, (uint8_t)(v >> 8) };
-
-    wfs_buf_put(b, bytes, sizeof bytes);
-}
-
 void wfs_buf_u32le(struct wfs_buf *b, uint32_t v)
 {
     uint8_t bytes[4] = { (uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24) };

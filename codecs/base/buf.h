@@ -26,14 +26,13 @@ void *wfs_buf_reserve(struct wfs_buf *b, size_t more);
 void wfs_buf_put(struct wfs_buf *b, const void *data, size_t len);
 void wfs_buf_str(struct wfs_buf *b, const char *text); /* without the NUL */
 void wfs_buf_u8(struct wfs_buf *b, uint8_t v);
-void wfs_buf_u16le(struct wfs_buf *b, uint16_t v);
 void wfs_buf_u32le(struct wfs_buf *b, uint32_t v);
 void wfs_buf_u64le(struct wfs_buf *b, uint64_t v);
 void wfs_buf_f32le(struct wfs_buf *b, float v);
 void wfs_buf_fill(struct wfs_buf *b, uint8_t byte, size_t count);
 void wfs_buf_printf(struct wfs_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Hands over the bytes, NUL-terminated behind len (the caller frees), and leaves b empty. NULL when an append failed. */
+/* Hands over the bytes, NUL-terminated behind len (the caller frees); b is empty then. NULL when an append failed. */
 uint8_t *wfs_buf_steal(struct wfs_buf *b, size_t *ret_len);
 
 #endif

@@ -18,7 +18,8 @@ void wfs_escape(char *out, unsigned long size, const char *text, unsigned long l
         unsigned piece_len;
 
         /* C0, DEL, C1 and the bidirectional controls that can reorder a terminal line */
-        if (n == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069)) {
+        if (n == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
+            (c >= 0x2066 && c <= 0x2069)) {
             n = n ? n : 1;
             if (at + 4u * n + 4 > size)
                 goto cut;
@@ -57,6 +58,11 @@ int wfs_error_set(struct wfs_error *err, int code, const char *fmt, ...)
     err->code = code;
     wfs_escape(err->msg, sizeof err->msg, text, strlen(text));
     return -code;
+}
+
+int wfs_error_nomem(struct wfs_error *err)
+{
+    return wfs_error_set(err, ENOMEM, "out of memory");
 }
 
 int wfs_error_wrap(struct wfs_error *err, const char *fmt, ...)

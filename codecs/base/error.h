@@ -16,10 +16,13 @@ struct wfs_error {
  */
 int wfs_error_set(struct wfs_error *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* ENOMEM, "out of memory". */
+int wfs_error_nomem(struct wfs_error *err);
+
 /* Puts "context: " in front of the message. Returns -err->code (or -EIO when err is NULL). */
 int wfs_error_wrap(struct wfs_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes at most size bytes to out: text (len bytes) with control bytes and invalid UTF-8 as \xNN; always terminated. */
+/* Writes at most size bytes to out: text (len bytes) with control bytes and invalid UTF-8 as \xNN; terminated. */
 void wfs_escape(char *out, unsigned long size, const char *text, unsigned long len);
 
 #endif

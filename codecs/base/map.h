@@ -1,6 +1,6 @@
 /*
- * A hash map from byte strings to 32-bit values (usually an index into an array). Keys are not copied: they must live as
- * long as the map. The hash is seeded per map, so a hostile file cannot choose colliding names.
+ * A hash map from byte strings to 32-bit values (usually an index into an array). Keys are not copied: they must live
+ * as long as the map. The hash is seeded per map, so a hostile file cannot choose colliding names.
  */
 #ifndef WFS_BASE_MAP_H
 #define WFS_BASE_MAP_H

@@ -1,5 +1,6 @@
 #include "index.h"
 #include "../base/cleanup.h"
+#include "../base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,11 +29,6 @@ static void note_problem(struct wfs_index *index, const char *tensor, const char
     else
         wfs_error_set(&text, EINVAL, "weight_map: the value of \"%.160s\" is not a string", tensor);
     index->problem = strdup(text.msg);
-}
-
-static int compare_strings(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int read_entry(struct wfs_index *index, struct wfs_map *files, const cJSON *node)
@@ -65,7 +61,7 @@ static int sort_files(struct wfs_index *index, struct wfs_map *files)
 
     if (!rank)
         return -ENOMEM;
-    qsort(index->files, index->n_files, sizeof *index->files, compare_strings);
+    qsort(index->files, index->n_files, sizeof *index->files, wfs_compare_strings);
     for (size_t i = 0; i < index->n_files; i++) {
         uint32_t old = 0;
 

@@ -1,5 +1,6 @@
 #include "select.h"
 #include "../base/cleanup.h"
+#include "../base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,26 +12,14 @@
 enum { SHARD_DIGITS = 5, MAX_SHARDS = 10000 };
 static const char SUFFIX[] = ".safetensors";
 
-static bool ends_with(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), m = strlen(suffix);
-
-    return n >= m && strcmp(name + n - m, suffix) == 0;
-}
-
 static bool is_part(const char *name)
 {
-    return strncmp(name, "model", 5) == 0 && ends_with(name, SUFFIX);
-}
-
-static int compare_strings(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strncmp(name, "model", 5) == 0 && wfs_ends_with(name, SUFFIX);
 }
 
 static bool contains(const char *const *sorted, size_t n, const char *name)
 {
-    return n && bsearch(&name, sorted, n, sizeof *sorted, compare_strings);
+    return n && bsearch(&name, sorted, n, sizeof *sorted, wfs_compare_strings);
 }
 
 static int add_file(struct wfs_selection *s, const char *name)
@@ -113,7 +102,7 @@ static int check_complete(struct wfs_selection *s, const char *const *names, siz
 static int explain_none(struct wfs_selection *s, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (ends_with(names[i], SUFFIX) || (strncmp(names[i], "pytorch_model", 13) == 0 && ends_with(names[i], ".bin")))
+        if (wfs_ends_with(names[i], SUFFIX) || (strncmp(names[i], "pytorch_model", 13) == 0 && wfs_ends_with(names[i], ".bin")))
             return say(&s->problem, "no %s, %s or model-*.safetensors in the folder (%s is not read)", WFS_SINGLE_NAME,
                        WFS_INDEX_NAME, names[i]);
     }
@@ -176,7 +165,7 @@ int wfs_select(const char *const *names, size_t n, const struct wfs_index *index
     if (s.n_files > MAX_SHARDS)
         return -E2BIG;
     if (s.n_files > 1)
-        qsort(s.files, s.n_files, sizeof *s.files, compare_strings);
+        qsort(s.files, s.n_files, sizeof *s.files, wfs_compare_strings);
     *ret = s;
     memset(&s, 0, sizeof s);
     return 0;

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 /* The entry of a name, added when it is new. NULL when out of memory. */
 static struct wfs_imatrix_entry *entry_of(struct wfs_imatrix *m, const char *name, size_t len)
 {
@@ -87,7 +82,7 @@ static int parse_dat_entry(struct wfs_imatrix *m, struct wfs_cursor *c, struct w
     e = entry_of(m, (const char *)name, strnlen((const char *)name, (size_t)len));
     values = e ? floats_of(bytes, (size_t)n) : NULL;
     if (!values)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     for (int32_t i = 0; i < n && calls > 0; i++)
         values[i] = values[i] / (float)calls;
     free(e->values);
@@ -110,7 +105,7 @@ static int parse_dat_tail(struct wfs_imatrix *m, struct wfs_cursor *c, struct wf
     if (!cursor_i32(c, &len) || len <= 0 || !(text = wfs_cursor_take(c, (size_t)len)))
         return 0;
     m->dataset = strndup((const char *)text, (size_t)len);
-    return m->dataset ? 0 : out_of_memory(err);
+    return m->dataset ? 0 : wfs_error_nomem(err);
 }
 
 static int parse_dat(struct wfs_imatrix *m, const void *data, size_t len, struct wfs_error *err)
@@ -163,7 +158,7 @@ static int pair_up(const struct wfs_gguf_header *h, struct pair *pairs, size_t *
             continue;
         r = wfs_map_add(&map, p.name, p.len, at, &at);
         if (r < 0) {
-            r = out_of_memory(err);
+            r = wfs_error_nomem(err);
             break;
         }
         if (r == 1)
@@ -206,11 +201,11 @@ static int add_pair(struct wfs_imatrix *m, const struct pair *p, struct wfs_erro
         return wfs_error_set(err, EINVAL, "tensor %.*s has no counts", (int)p->len, p->name);
     e = entry_of(m, p->name, p->len);
     if (!e)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     e->n = (size_t)p->sums->n_elems;
     e->values = calloc(e->n ? e->n : 1, sizeof *e->values);
     if (!e->values)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     row = e->n / n_counts;
     for (uint64_t j = 0; j < n_counts; j++) {
         float count = (float)rounded(float_at(p->counts->data, j));
@@ -244,7 +239,7 @@ static int read_keys(struct wfs_imatrix *m, const struct wfs_gguf_header *h, str
         return 0;
     wfs_gguf_key_string(datasets, 0, &text, &len);
     m->dataset = strndup(text, len);
-    return m->dataset ? 0 : out_of_memory(err);
+    return m->dataset ? 0 : wfs_error_nomem(err);
 }
 
 static int parse_gguf(struct wfs_imatrix *m, const void *data, size_t len, struct wfs_error *err)
@@ -260,7 +255,7 @@ static int parse_gguf(struct wfs_imatrix *m, const void *data, size_t len, struc
         r = wfs_error_set(err, EINVAL, "the file holds no tensors");
     pairs = calloc(h.n_tensors + 1, sizeof *pairs);
     if (r == 0)
-        r = pairs ? read_keys(m, &h, err) : out_of_memory(err);
+        r = pairs ? read_keys(m, &h, err) : wfs_error_nomem(err);
     if (r == 0)
         r = pair_up(&h, pairs, &n, err);
     for (size_t i = 0; i < n && r == 0; i++)

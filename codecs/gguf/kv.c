@@ -33,19 +33,6 @@ const struct wfs_kv *wfs_kv_find(const struct wfs_kv_list *kv, const char *key)
     return NULL;
 }
 
-void wfs_kv_remove(struct wfs_kv_list *kv, const char *key)
-{
-    const struct wfs_kv *found = wfs_kv_find(kv, key);
-    size_t at;
-
-    if (!found)
-        return;
-    at = (size_t)(found - kv->items);
-    item_done(&kv->items[at]);
-    kv->count--;
-    memmove(&kv->items[at], &kv->items[at + 1], (kv->count - at) * sizeof *kv->items);
-}
-
 /* Takes value's bytes. */
 static void put(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, struct wfs_buf *value)
 {
@@ -96,14 +83,6 @@ void wfs_kv_i32(struct wfs_kv_list *kv, const char *key, int32_t v)
 
     wfs_buf_u32le(&b, (uint32_t)v);
     put(kv, key, WFS_GGUF_I32, &b);
-}
-
-void wfs_kv_u64(struct wfs_kv_list *kv, const char *key, uint64_t v)
-{
-    struct wfs_buf b = WFS_BUF_INIT;
-
-    wfs_buf_u64le(&b, v);
-    put(kv, key, WFS_GGUF_U64, &b);
 }
 
 void wfs_kv_f32(struct wfs_kv_list *kv, const char *key, float v)

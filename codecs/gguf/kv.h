@@ -27,7 +27,7 @@ struct wfs_kv {
 struct wfs_kv_list {
     struct wfs_kv *items;
     size_t count, cap;
-    bool failed; /* out of memory: checked once, by wfs_kv_serialise */
+    bool failed; /* out of memory: checked once, when all is in */
 };
 
 void wfs_kv_init(struct wfs_kv_list *kv);
@@ -35,7 +35,6 @@ void wfs_kv_done(struct wfs_kv_list *kv);
 
 void wfs_kv_u32(struct wfs_kv_list *kv, const char *key, uint32_t v);
 void wfs_kv_i32(struct wfs_kv_list *kv, const char *key, int32_t v);
-void wfs_kv_u64(struct wfs_kv_list *kv, const char *key, uint64_t v);
 void wfs_kv_f32(struct wfs_kv_list *kv, const char *key, float v);
 void wfs_kv_bool(struct wfs_kv_list *kv, const char *key, bool v);
 void wfs_kv_string(struct wfs_kv_list *kv, const char *key, const char *text, size_t len);
@@ -52,12 +51,11 @@ void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_t
 void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len);
 
 const struct wfs_kv *wfs_kv_find(const struct wfs_kv_list *kv, const char *key);
-void wfs_kv_remove(struct wfs_kv_list *kv, const char *key);
 
 /* Appends one key, its type and value to out. */
 void wfs_kv_serialise_item(const struct wfs_kv *item, struct wfs_buf *out);
 
-/* Appends every key, type and value to out. 0 or -ENOMEM (also for an earlier failure). */
+/* For tests: appends every key, type and value to out. 0 or -ENOMEM (also for an earlier failure). */
 int wfs_kv_serialise(const struct wfs_kv_list *kv, struct wfs_buf *out);
 
 #endif

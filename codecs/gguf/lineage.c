@@ -1,4 +1,5 @@
 #include "../base/cleanup.h"
+#include "../base/text.h"
 #include "metadata.h"
 #include "naming.h"
 
@@ -73,16 +74,11 @@ static const char *hub_id(const char *url)
     return n && *slash && slash[1] && !strchr(slash + 1, '/') ? p : NULL;
 }
 
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* One entry that is a text: a URL or a model id. The keys stand in the reference's order: name, version, organization,
  * url. */
 static int put_id(const struct writer *w, const char *text)
 {
-    bool url = starts_with(text, "http://") || starts_with(text, "https://") || starts_with(text, "ssh://");
+    bool url = wfs_starts_with(text, "http://") || wfs_starts_with(text, "https://") || wfs_starts_with(text, "ssh://");
     const char *id = !url ? text : strstr(text, "huggingface.co") ? hub_id(text) : NULL;
     struct wfs_model_id parts = { NULL, NULL, NULL, NULL, NULL, NULL };
     char *repo = NULL;

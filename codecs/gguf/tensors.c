@@ -1,6 +1,7 @@
 #include "tensors.h"
 #include "../base/checked.h"
 #include "../base/cleanup.h"
+#include "../base/text.h"
 #include "../kernels/kernels.h"
 
 #include <errno.h>
@@ -20,17 +21,10 @@ static const char *const dropped_parts[] = {
 /* Buffers that are read (they count for --outtype auto) but not written. Source: prepare_tensors. */
 static const char *const dropped_ends[] = { ".attention.masked_bias", ".attention.bias", ".rotary_emb.inv_freq" };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), n = strlen(end);
-
-    return len >= n && memcmp(text + len - n, end, n) == 0;
-}
-
 static bool is_dropped(const char *name)
 {
     for (size_t i = 0; i < sizeof dropped_starts / sizeof *dropped_starts; i++) {
-        if (strncmp(name, dropped_starts[i], strlen(dropped_starts[i])) == 0)
+        if (wfs_starts_with(name, dropped_starts[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof dropped_parts / sizeof *dropped_parts; i++) {
@@ -164,8 +158,8 @@ static int find_heads(struct maker *m, struct wfs_error *err)
 
 static int set_row_order(const struct maker *m, const char *name, struct wfs_gguf_tensor *t, struct wfs_error *err)
 {
-    bool q = ends_with(name, "q_proj.weight") || ends_with(name, "q_proj.bias");
-    bool k = ends_with(name, "k_proj.weight") || ends_with(name, "k_proj.bias");
+    bool q = wfs_ends_with(name, "q_proj.weight") || wfs_ends_with(name, "q_proj.bias");
+    bool k = wfs_ends_with(name, "k_proj.weight") || wfs_ends_with(name, "k_proj.bias");
     uint64_t rows;
 
     if (!m->arch->permutes_qk || (!q && !k))
@@ -190,7 +184,7 @@ static int add(struct maker *m, const struct entry *e, struct wfs_error *err)
     int r;
 
     for (size_t i = 0; i < sizeof dropped_ends / sizeof *dropped_ends; i++) {
-        if (ends_with(name, dropped_ends[i]))
+        if (wfs_ends_with(name, dropped_ends[i]))
             return 0;
     }
     if (!is_convertible(source->dtype))
@@ -215,7 +209,7 @@ static int add(struct maker *m, const struct entry *e, struct wfs_error *err)
     r = set_row_order(m, name, t, err);
     if (r < 0)
         return r;
-    t->always_f32 = source->n_dims <= 1 || ends_with(target, "_norm.weight") || !ends_with(target, ".weight");
+    t->always_f32 = source->n_dims <= 1 || wfs_ends_with(target, "_norm.weight") || !wfs_ends_with(target, ".weight");
     t->layer = -1;
     sscanf(target, "blk.%d.", &t->layer);
     if (!wfs_add_u64(m->out->n_params, source->n_elems, &m->out->n_params))

@@ -38,11 +38,6 @@ struct parser {
 
 enum { MAX_MERGED = 100000 };
 
-static int out_of_memory(struct parser *p)
-{
-    return wfs_error_set(p->err, ENOMEM, "out of memory");
-}
-
 static int fail(struct parser *p, int code, const yaml_mark_t *mark, const char *reason)
 {
     return wfs_error_set(p->err, code, "%s: line %zu column %zu: %s", p->name, mark->line + 1, mark->column + 1,
@@ -54,7 +49,7 @@ static int next_event(struct parser *p, yaml_event_t *event)
     if (yaml_parser_parse(&p->yaml, event))
         return 0;
     if (p->yaml.error == YAML_MEMORY_ERROR)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     return fail(p, EINVAL, &p->yaml.problem_mark, p->yaml.problem ? p->yaml.problem : "not YAML");
 }
 
@@ -82,11 +77,11 @@ static int add_anchor(struct parser *p, const yaml_char_t *name, const struct no
     }
     grown = reallocarray(p->doc->anchors, p->doc->n_anchors + 1, sizeof *grown);
     if (!grown)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     p->doc->anchors = grown;
     grown[p->doc->n_anchors].name = strdup((const char *)name);
     if (!grown[p->doc->n_anchors].name)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     grown[p->doc->n_anchors++].node = node;
     return 0;
 }
@@ -124,10 +119,10 @@ static int compose_scalar(struct parser *p, const yaml_event_t *event, const str
     int r;
 
     if (!n)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     n->text = copy_text(event->data.scalar.value, event->data.scalar.length);
     if (!n->text)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     n->public.text = n->text;
     if (tag && strcmp(tag, "!") == 0) { /* "!" asks for the plain rules, quoted or not */
         tag = NULL;
@@ -135,7 +130,7 @@ static int compose_scalar(struct parser *p, const yaml_event_t *event, const str
     }
     r = wfs_yaml_resolve(p->resolver, tag, plain, &n->public, strlen(n->text), &n->merge, &n->value, &reason);
     if (r < 0)
-        return r == -ENOMEM ? out_of_memory(p) : fail(p, -r, &event->start_mark, reason);
+        return r == -ENOMEM ? wfs_error_nomem(p->err) : fail(p, -r, &event->start_mark, reason);
     *ret = n;
     return add_anchor(p, event->data.scalar.anchor, n, &event->start_mark);
 }
@@ -167,7 +162,7 @@ static int compose_list(struct parser *p, const yaml_event_t *start, unsigned de
     int r;
 
     if (!n)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     n->public.kind = WFS_YAML_LIST;
     if (!is_default_tag(start->data.sequence_start.tag, "seq"))
         return fail(p, ENOTSUP, &start->start_mark, "a tag that is not supported");
@@ -195,7 +190,7 @@ static int compose_list(struct parser *p, const yaml_event_t *start, unsigned de
             if (grown)
                 n->public.items = grown;
             else
-                r = out_of_memory(p);
+                r = wfs_error_nomem(p->err);
         }
         if (r == 0)
             n->public.items[n->public.n++] = &item->public;
@@ -208,7 +203,7 @@ static int add_pair(struct parser *p, struct node *n, struct wfs_yaml_pair pair)
     struct wfs_yaml_pair *grown = reallocarray(n->public.pairs, n->public.n + 1, sizeof *grown);
 
     if (!grown)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     n->public.pairs = grown;
     grown[n->public.n++] = pair;
     return 0;
@@ -269,7 +264,7 @@ static int compose_dict(struct parser *p, const yaml_event_t *start, unsigned de
     int r;
 
     if (!n)
-        return out_of_memory(p);
+        return wfs_error_nomem(p->err);
     n->public.kind = WFS_YAML_DICT;
     n->open = true;
     if (!is_default_tag(start->data.mapping_start.tag, "map"))

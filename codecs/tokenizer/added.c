@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct wfs_added_flag wfs_added_flags[WFS_ADDED_N_FLAGS] = {
+    { "single_word", WFS_ADDED_SINGLE_WORD }, { "lstrip", WFS_ADDED_LSTRIP },   { "rstrip", WFS_ADDED_RSTRIP },
+    { "normalized", WFS_ADDED_NORMALIZED },   { "special", WFS_ADDED_SPECIAL },
+};
+
 struct listed {
     uint32_t token;
     bool normalized;
@@ -65,11 +70,6 @@ const struct wfs_added_token *wfs_added_by_id(const struct wfs_added *a, uint32_
     return token_at(a, a->by_id[id] - 1);
 }
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 /* The index of the token of this content; a new one has no id and no flags yet. */
 static int intern(struct wfs_added *a, const struct wfs_added_token *t, uint32_t *ret, struct wfs_error *err)
 {
@@ -88,7 +88,7 @@ static int intern(struct wfs_added *a, const struct wfs_added_token *t, uint32_t
         wfs_buf_put(&a->tokens, &fresh, sizeof fresh);
         *ret = next;
     }
-    return r < 0 || a->tokens.failed ? out_of_memory(err) : 0;
+    return r < 0 || a->tokens.failed ? wfs_error_nomem(err) : 0;
 }
 
 static void list(struct wfs_added *a, int which, uint32_t token, unsigned flags)
@@ -157,7 +157,7 @@ int wfs_added_add(struct wfs_added *a, const struct wfs_vocab *vocab, const stru
         if (!t->special)
             list(a, OTHERS, i, t->flags);
     }
-    return a->listed[0].failed || a->listed[1].failed ? out_of_memory(err) : 0;
+    return a->listed[0].failed || a->listed[1].failed ? wfs_error_nomem(err) : 0;
 }
 
 static int compare_patterns(const void *va, const void *vb)
@@ -209,7 +209,7 @@ int wfs_added_build(struct wfs_added *a, const cJSON *normalizer, struct wfs_err
         }
     }
     if (a->patterns[0].failed || a->patterns[1].failed)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     for (int which = 0; which < 2; which++) {
         struct wfs_added_pattern *p = (void *)a->patterns[which].data;
         size_t n = a->patterns[which].len / sizeof *p;
@@ -221,7 +221,7 @@ int wfs_added_build(struct wfs_added *a, const cJSON *normalizer, struct wfs_err
     }
     a->by_id = calloc((size_t)a->max_id + 1, sizeof *a->by_id);
     if (!a->by_id)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     for (size_t i = 0; i < wfs_added_count(a); i++) {
         a->by_id[token_at(a, i)->id] = (uint32_t)i + 1;
         words |= (token_at(a, i)->flags & WFS_ADDED_SINGLE_WORD) != 0;
@@ -354,7 +354,7 @@ int wfs_added_extract(const struct wfs_added *a, bool normalized, bool split_spe
             wfs_pieces_add(&next, text, p->len, p->id);
     }
     if (wfs_pieces_failed(&next))
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     wfs_pieces_replace(pieces, &next);
     return 0;
 }

@@ -23,6 +23,13 @@ enum wfs_added_flags {
     WFS_ADDED_SPECIAL = 16,
 };
 
+/* The names that files give the flags, WFS_ADDED_N_FLAGS of them, and the flags. */
+enum { WFS_ADDED_N_FLAGS = 5 };
+extern const struct wfs_added_flag {
+    const char *key;
+    unsigned flag;
+} wfs_added_flags[WFS_ADDED_N_FLAGS];
+
 struct wfs_added_token {
     const char *content; /* not owned */
     uint32_t len;

@@ -19,11 +19,6 @@ void wfs_bpe_done(struct wfs_bpe *bpe)
     memset(bpe, 0, sizeof *bpe);
 }
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "tokenizer.json: out of memory");
-}
-
 /* Finds the two halves of a merge: a pair, or a string with exactly one space. */
 static bool merge_halves(const cJSON *merge, bool pairs, struct wfs_text half[2])
 {
@@ -117,7 +112,7 @@ static int load_merges(struct wfs_bpe *bpe, const cJSON *merges, struct wfs_erro
         count++;
     bpe->merges = malloc((count + 1) * sizeof *bpe->merges);
     if (!bpe->merges || !room)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     for (const cJSON *m = merges->child; m;) {
         struct wfs_text halves[2 * BATCH];
         size_t n = 0;

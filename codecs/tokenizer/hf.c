@@ -25,11 +25,6 @@ void wfs_hf_done(struct wfs_hf *hf)
     wfs_buf_done(&hf->specials);
 }
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 bool wfs_hf_id(const struct wfs_hf *hf, const char *token, uint32_t *ret)
 {
     const struct wfs_added_token *t = wfs_added_find(&hf->added, token, strlen(token));
@@ -42,13 +37,6 @@ bool wfs_hf_id(const struct wfs_hf *hf, const char *token, uint32_t *ret)
 /* The library wants every member of an added token. */
 static int load_added_tokens(struct wfs_hf *hf, struct wfs_error *err)
 {
-    static const struct {
-        const char *key;
-        unsigned flag;
-    } flags[] = {
-        { "single_word", WFS_ADDED_SINGLE_WORD }, { "lstrip", WFS_ADDED_LSTRIP },   { "rstrip", WFS_ADDED_RSTRIP },
-        { "normalized", WFS_ADDED_NORMALIZED },   { "special", WFS_ADDED_SPECIAL },
-    };
     WFS_CLEANUP(wfs_buf_done) struct wfs_buf tokens = WFS_BUF_INIT;
     const cJSON *list = wfs_json_get(hf->json, "added_tokens");
     size_t n = 0;
@@ -66,13 +54,13 @@ static int load_added_tokens(struct wfs_hf *hf, struct wfs_error *err)
                                  "tokenizer.json: added_tokens: number %zu has no content, or no 32-bit id", n);
         if (strstr(t.content, "\xc0\x80"))
             return wfs_error_set(err, ENOTSUP, "tokenizer.json: added_tokens: a NUL in number %zu", n);
-        for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-            const cJSON *v = wfs_json_get(o, flags[i].key);
+        for (size_t i = 0; i < WFS_ADDED_N_FLAGS; i++) {
+            const cJSON *v = wfs_json_get(o, wfs_added_flags[i].key);
 
             if (!cJSON_IsBool(v))
                 return wfs_error_set(err, EINVAL, "tokenizer.json: added_tokens: '%s' has no boolean %s", t.content,
-                                     flags[i].key);
-            t.flags |= cJSON_IsTrue(v) ? flags[i].flag : 0;
+                                     wfs_added_flags[i].key);
+            t.flags |= cJSON_IsTrue(v) ? wfs_added_flags[i].flag : 0;
         }
         if (strlen(t.content) > WFS_ADDED_MAX_LEN || n > WFS_ADDED_MAX)
             return wfs_error_set(err, EFBIG, "tokenizer.json: added_tokens: more than %d, or one of more than %d bytes",
@@ -81,7 +69,7 @@ static int load_added_tokens(struct wfs_hf *hf, struct wfs_error *err)
         wfs_buf_put(&tokens, &t, sizeof t);
     }
     if (tokens.failed)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     return wfs_added_add(&hf->added, &hf->bpe.vocab, (const void *)tokens.data, n, err);
 }
 
@@ -128,7 +116,7 @@ static int normalize_pieces(const struct wfs_hf *hf, struct wfs_pieces *pieces, 
             wfs_buf_put(&next.list, &n, sizeof n);
     }
     if (wfs_pieces_failed(&next))
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     wfs_pieces_replace(pieces, &next);
     return 0;
 }
@@ -144,7 +132,7 @@ static int encode_pieces(struct wfs_hf *hf, const struct wfs_pieces *pieces, str
     int r = 0;
 
     if (!words || !ends)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     for (size_t i = 0; i < n; i++) {
         const struct wfs_piece *p = wfs_pieces_get(pieces, i);
 
@@ -167,7 +155,7 @@ static int encode_pieces(struct wfs_hf *hf, const struct wfs_pieces *pieces, str
             wfs_buf_put(ids, &id, sizeof id);
         }
     }
-    return ids->failed ? out_of_memory(err) : 0;
+    return ids->failed ? wfs_error_nomem(err) : 0;
 }
 
 static bool put_ids(const cJSON *list, struct wfs_buf *out)
@@ -289,7 +277,7 @@ int wfs_hf_encode(struct wfs_hf *hf, const char *text, size_t len, bool add_spec
 
     wfs_pieces_add(&pieces, text, len, WFS_PIECE_TEXT);
     if (wfs_pieces_failed(&pieces))
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     r = wfs_added_extract(&hf->added, false, hf->split_special, &pieces, err);
     for (size_t i = 0; r == 0 && i < wfs_pieces_count(&pieces); i++)
         settled &= wfs_pieces_get(&pieces, i)->id != WFS_PIECE_TEXT;
@@ -309,7 +297,7 @@ int wfs_hf_encode(struct wfs_hf *hf, const char *text, size_t len, bool add_spec
     if (r < 0)
         return r;
     wfs_buf_put(ids, mine.data, mine.len);
-    return mine.failed || ids->failed ? out_of_memory(err) : 0;
+    return mine.failed || ids->failed ? wfs_error_nomem(err) : 0;
 }
 
 /*
@@ -427,5 +415,5 @@ int wfs_hf_decode(const struct wfs_hf *hf, const uint32_t *ids, size_t n, struct
     if (hf->clean_up)
         clean_up(&text);
     wfs_buf_put(out, text.data, text.len);
-    return bytes.failed || text.failed || out->failed ? out_of_memory(err) : 0;
+    return bytes.failed || text.failed || out->failed ? wfs_error_nomem(err) : 0;
 }

@@ -49,8 +49,8 @@ int wfs_hf_apply_class(struct wfs_hf *hf, struct wfs_tokenizer_files *files, str
 
 /*
  * Part of wfs_hf_load: whether the tokenizers library takes normalizer, pre_tokenizer, post_processor, decoder,
- * truncation, padding and version of a tokenizer.json (in hf_parts.c). 0; -EINVAL for what it refuses; -ENOTSUP for what
- * is not known here.
+ * truncation, padding and version of a tokenizer.json (in hf_parts.c). 0; -EINVAL for what it refuses; -ENOTSUP for
+ * what is not known here.
  */
 int wfs_hf_check_parts(const cJSON *json, struct wfs_error *err);
 

@@ -77,11 +77,6 @@ static void loading_done(struct loading *l)
     wfs_map_done(&l->by_content);
 }
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 static int find_class(struct loading *l, struct wfs_error *err)
 {
     const cJSON *config, *class = wfs_json_get(l->config, "tokenizer_class");
@@ -124,26 +119,19 @@ static int find_class(struct loading *l, struct wfs_error *err)
 /* AddedToken(**object) */
 static int added_token(const cJSON *o, const char *file, struct value *ret, struct wfs_error *err)
 {
-    static const struct {
-        const char *key;
-        unsigned flag;
-    } flags[] = {
-        { "single_word", WFS_ADDED_SINGLE_WORD }, { "lstrip", WFS_ADDED_LSTRIP },   { "rstrip", WFS_ADDED_RSTRIP },
-        { "normalized", WFS_ADDED_NORMALIZED },   { "special", WFS_ADDED_SPECIAL },
-    };
     const cJSON *content = wfs_json_get(o, "content");
 
     if (!cJSON_IsObject(o) || (!wfs_py_is_none(content) && !cJSON_IsString(content)))
         return wfs_error_set(err, EINVAL, "%s: an added token that is no object with a content", file);
     *ret = (struct value){ .text = cJSON_IsString(content) ? content->valuestring : "", .added = true };
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        const cJSON *v = wfs_json_get(o, flags[i].key);
+    for (size_t i = 0; i < WFS_ADDED_N_FLAGS; i++) {
+        const cJSON *v = wfs_json_get(o, wfs_added_flags[i].key);
 
         if (v && !cJSON_IsBool(v))
             return wfs_error_set(err, EINVAL, "%s: the added token '%s': %s is not a boolean", file, ret->text,
-                                 flags[i].key);
-        ret->flags |= cJSON_IsTrue(v) ? flags[i].flag : 0;
-        ret->normalized_given |= v && flags[i].flag == WFS_ADDED_NORMALIZED;
+                                 wfs_added_flags[i].key);
+        ret->flags |= cJSON_IsTrue(v) ? wfs_added_flags[i].flag : 0;
+        ret->normalized_given |= v && wfs_added_flags[i].flag == WFS_ADDED_NORMALIZED;
     }
     return 0;
 }
@@ -184,7 +172,7 @@ static int special_value(const cJSON *v, const char *key, bool from_map, struct 
 static int put_value(struct wfs_buf *list, const struct value *v, struct wfs_error *err)
 {
     wfs_buf_put(list, v, sizeof *v);
-    return list->failed ? out_of_memory(err) : 0;
+    return list->failed ? wfs_error_nomem(err) : 0;
 }
 
 static int more_values(struct loading *l, const cJSON *list, bool from_map, struct wfs_error *err)
@@ -248,7 +236,7 @@ static int put_decoder(struct loading *l, const struct value *v, struct wfs_erro
         return wfs_error_set(err, EFBIG, "added tokens: more than %d, or one of more than %d bytes", WFS_ADDED_MAX,
                              WFS_ADDED_MAX_LEN);
     if (wfs_map_set(&l->by_content, v->text, strlen(v->text), (uint32_t)(l->decoder.len / sizeof *v)) < 0)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     return put_value(&l->decoder, v, err);
 }
 
@@ -384,7 +372,7 @@ static int list_specials(struct loading *l, struct wfs_buf *values, struct wfs_m
             r = put_value(values, v, err);
         }
         if (r < 0 || l->hf->specials.failed)
-            return out_of_memory(err);
+            return wfs_error_nomem(err);
     }
     return 0;
 }
@@ -412,7 +400,7 @@ static int add_tokens(struct loading *l, struct wfs_error *err)
     int r;
 
     wfs_map_init(&seen);
-    r = order ? list_specials(l, &specials, &seen, err) : out_of_memory(err);
+    r = order ? list_specials(l, &specials, &seen, err) : wfs_error_nomem(err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < n; i++)
@@ -437,7 +425,7 @@ static int add_tokens(struct loading *l, struct wfs_error *err)
             put_token(&tokens, &v[i], true);
     }
     if (tokens.failed)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     return wfs_added_add(&l->hf->added, &l->hf->bpe.vocab, (const void *)tokens.data,
                          tokens.len / sizeof(struct wfs_added_token), err);
 }

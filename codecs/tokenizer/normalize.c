@@ -9,11 +9,6 @@
 
 enum { MAX_NESTING = 8 };
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 static bool is_ascii(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -86,7 +81,8 @@ static int sequence(const cJSON *o, unsigned nesting, const char *text, size_t l
     wfs_buf_put(&now, text, len);
     for (const cJSON *part = parts->child; part; part = part->next) {
         struct wfs_buf next = WFS_BUF_INIT;
-        int r = now.failed ? out_of_memory(err) : apply(part, nesting + 1, (const char *)now.data, now.len, &next, err);
+        int r = now.failed ? wfs_error_nomem(err)
+                           : apply(part, nesting + 1, (const char *)now.data, now.len, &next, err);
 
         wfs_buf_done(&now);
         now = next;
@@ -141,6 +137,6 @@ int wfs_normalize(const cJSON *object, const char *text, size_t len, struct wfs_
     else
         r = apply(object, 0, text, len, out, err);
     if (r == 0 && out->failed)
-        r = out_of_memory(err);
+        r = wfs_error_nomem(err);
     return r;
 }

@@ -52,11 +52,6 @@ void wfs_token_put_plain(struct wfs_buf *out, const char *text, size_t len)
     }
 }
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 static void put_padding(struct wfs_buf *tokens, struct wfs_buf *types, uint32_t id)
 {
     char text[24];
@@ -91,7 +86,7 @@ static int put_added(struct wfs_hf *hf, const struct wfs_added_token *t, struct 
         wfs_kv_array_string(tokens, (const char *)plain.data, plain.len);
         wfs_buf_u32le(types, WFS_TOKEN_USER_DEFINED);
     }
-    return text.failed || plain.failed ? out_of_memory(err) : 0;
+    return text.failed || plain.failed ? wfs_error_nomem(err) : 0;
 }
 
 static int find_pre(struct wfs_hf *hf, const char **ret, struct wfs_error *err)
@@ -104,13 +99,13 @@ static int find_pre(struct wfs_hf *hf, const char **ret, struct wfs_error *err)
     if (r < 0)
         return wfs_error_wrap(err, "the pre-tokenizer cannot be told (option pretokenizer=NAME names one)");
     if (!wfs_fingerprint_hash((const void *)ids.data, ids.len / sizeof(uint32_t), hash))
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     *ret = wfs_fingerprint_name(hash);
     if (*ret)
         return 0;
     wfs_splitter_describe(wfs_json_get(hf->json, "pre_tokenizer"), &patterns);
     wfs_buf_u8(&patterns, 0);
-    return patterns.failed ? out_of_memory(err)
+    return patterns.failed ? wfs_error_nomem(err)
                            : wfs_error_set(err, ENOTSUP,
                                            "tokenizer.json: the converter knows no pre-tokenizer with the hash "
                                            "%s; option pretokenizer=NAME forces one; it splits by %s",
@@ -262,7 +257,7 @@ static int fill_llama_hf(const struct wfs_hf *hf, struct wfs_buf *tokens, struct
     uint32_t n_ids = v->n_ids > hf->added.max_id ? v->n_ids : hf->added.max_id + 1;
     WFS_CLEANUP(wfs_free) uint64_t *bits = calloc(n_ids / 64 + 1, sizeof *bits);
     WFS_CLEANUP(wfs_free) const struct wfs_added_token **order = malloc((n_added + 1) * sizeof *order);
-    int r = bits && order ? special_ids(hf, bits, err) : out_of_memory(err);
+    int r = bits && order ? special_ids(hf, bits, err) : wfs_error_nomem(err);
 
     for (uint32_t id = 0; r == 0 && id < v->n_tokens; id++) {
         size_t len;

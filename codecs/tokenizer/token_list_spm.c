@@ -24,11 +24,6 @@ struct list {
     int64_t n;
 };
 
-static int out_of_memory(struct wfs_error *err)
-{
-    return wfs_error_set(err, ENOMEM, "out of memory");
-}
-
 /*
  * The token of an id, counted from the end when negative, as Python does; NULL beyond the end (left out by the
  * converter).
@@ -144,7 +139,7 @@ static int make_list(struct list *list, int64_t vocab_size, const struct wfs_buf
                              WFS_VOCAB_MAX);
     list->tokens = calloc((size_t)list->n + 1, sizeof *list->tokens);
     if (!list->tokens)
-        return out_of_memory(err);
+        return wfs_error_nomem(err);
     for (int64_t i = 0; i < list->n; i++) {
         struct token *t = &list->tokens[i];
 

@@ -119,7 +119,7 @@ static void buffers(void **state)
     size_t len;
 
     (void)state;
-    wfs_buf_u16le(&b, 0x0201);
+    wfs_buf_put(&b, "\1\2", 2);
     wfs_buf_u32le(&b, 0x06050403);
     wfs_buf_f32le(&b, 1.0f);
     wfs_buf_printf(&b, "%d", 42);
