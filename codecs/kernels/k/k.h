@@ -21,7 +21,7 @@ static inline float k_get_scale(const uint8_t *p)
     return float_of(f16_widen(get_u16(p)));
 }
 
-/* The low two bits of 256 levels: per 128 levels 32 bytes, byte i for i, i + 32, i + 64 and i + 96, from the low end. */
+/* The low two bits of levels: per 128 of them 32 bytes, byte i for i, i + 32, i + 64 and i + 96, from the low end. */
 static inline void k_put_two_bits(uint8_t *qs, const uint8_t q[K_ELEMS])
 {
     for (int i = 0; i < K_ELEMS / 4; i++) {

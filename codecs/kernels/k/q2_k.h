@@ -36,7 +36,7 @@ static inline void q2_k_put_scales(uint8_t *block, const float scales[Q2_K_SUBS]
     }
 }
 
-/* The same from the search among the sub-blocks by importance: the block's scales and each sub-block's levels of them. */
+/* The same from the search by importance: the block's scales, and the sub-blocks' levels of them. */
 static inline void q2_k_put_found(uint8_t *block, float scale, float min, const uint8_t scales[Q2_K_SUBS],
                                   const uint8_t mins[Q2_K_SUBS], float ret_d[Q2_K_SUBS], float ret_min[Q2_K_SUBS])
 {

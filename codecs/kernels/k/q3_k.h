@@ -47,7 +47,7 @@ static inline void q3_k_put_scales(uint8_t *block, const float scales[Q3_K_SUBS]
         ret_d[j] = d * (float)(six[j] - 32);
 }
 
-/* The same from the search among the sub-blocks by importance: the block's scale and each sub-block's six bits. */
+/* The same from the search by importance: the block's scale and the sub-blocks' six bits. */
 static inline void q3_k_put_found(uint8_t *block, float scale, const uint8_t six[Q3_K_SUBS], float ret_d[Q3_K_SUBS])
 {
     float d = k_put_scale(block + Q3_K_D, scale);

@@ -75,4 +75,25 @@ static inline void q4_k_put_scales(uint8_t *block, const float scales[Q4_K_SUBS]
     q4_k_put_found(block, max_scale / 63.0f, max_min / 63.0f, six, six_min, ret_d, ret_min);
 }
 
+/* The low nibbles of the levels: pairs of sub-blocks share bytes. */
+static inline void q4_k_put_nibbles(uint8_t *qs, const uint8_t q[Q4_K_ELEMS])
+{
+    for (int j = 0; j < Q4_K_SUBS; j += 2, q += 2 * Q4_K_SUB, qs += Q4_K_SUB) {
+        for (int i = 0; i < Q4_K_SUB; i++)
+            qs[i] = (uint8_t)((q[i] & 15) | q[i + Q4_K_SUB] << 4);
+    }
+}
+
+/* The fifth bits: bit j of byte i is value i of sub-block j. */
+static inline void q5_k_put_fifth_bits(uint8_t *qh, const uint8_t q[Q4_K_ELEMS])
+{
+    for (int i = 0; i < Q4_K_SUB; i++) {
+        unsigned bits = 0;
+
+        for (int j = 0; j < Q4_K_SUBS; j++)
+            bits |= (unsigned)(q[Q4_K_SUB * j + i] >> 4) << j;
+        qh[i] = (uint8_t)bits;
+    }
+}
+
 #endif

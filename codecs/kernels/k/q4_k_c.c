@@ -1,15 +1,6 @@
 #include "q4_k_search.h"
 #include "slots.h"
 
-static void put_levels(const uint8_t q[Q4_K_ELEMS], uint8_t *block)
-{
-    for (int i = 0; i < Q4_K_ELEMS / 2; i++) { /* pairs of sub-blocks share bytes */
-        const uint8_t *pair = q + i / 32 * 64 + i % 32;
-
-        block[Q4_K_QS + i] = (uint8_t)(pair[0] | pair[32] << 4);
-    }
-}
-
 /* Source: quantize_row_q4_K_ref of ggml-quants.c. */
 void wfs_encode_q4_k_c(const float *src, void *dst, size_t n_elems)
 {
@@ -17,7 +8,7 @@ void wfs_encode_q4_k_c(const float *src, void *dst, size_t n_elems)
 
     for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, src += Q4_K_ELEMS, block += Q4_K_BYTES) {
         q4_k_find(&q4_k_plain, src, block, q);
-        put_levels(q, block);
+        q4_k_put_nibbles(block + Q4_K_QS, q);
     }
 }
 
@@ -28,7 +19,7 @@ void wfs_encode_weighted_q4_k_c(const float *src, const float *weights, void *ds
 
     for (size_t i = 0; i < n_elems; i += Q4_K_ELEMS, block += Q4_K_BYTES) {
         q4_k_find_weighted(&q4_k_weighted, src + i, weights + i, 255, block, q); /* a wrapped one stays as it is */
-        put_levels(q, block);
+        q4_k_put_nibbles(block + Q4_K_QS, q);
     }
 }
 

@@ -1,23 +1,6 @@
 #include "q4_k_search.h"
 #include "slots.h"
 
-/* Pairs of sub-blocks share bytes; bit j of byte i of the fifth bits is value i of sub-block j. */
-static void put_levels(const uint8_t q[Q4_K_ELEMS], uint8_t *block)
-{
-    for (int i = 0; i < Q4_K_SUB; i++) {
-        uint8_t high = 0;
-
-        for (int j = 0; j < Q4_K_SUBS; j++)
-            high |= (uint8_t)(q[Q4_K_SUB * j + i] >> 4 << j);
-        block[Q5_K_QH + i] = high;
-    }
-    for (int i = 0; i < Q4_K_ELEMS / 2; i++) {
-        const uint8_t *pair = q + i / 32 * 64 + i % 32;
-
-        block[Q5_K_QS + i] = (uint8_t)((pair[0] & 15) | pair[32] << 4);
-    }
-}
-
 /* Source: quantize_row_q5_K_ref of ggml-quants.c. */
 void wfs_encode_q5_k_c(const float *src, void *dst, size_t n_elems)
 {
@@ -25,7 +8,8 @@ void wfs_encode_q5_k_c(const float *src, void *dst, size_t n_elems)
 
     for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, src += Q4_K_ELEMS, block += Q5_K_BYTES) {
         q4_k_find(&q5_k_plain, src, block, q);
-        put_levels(q, block);
+        q4_k_put_nibbles(block + Q5_K_QS, q);
+        q5_k_put_fifth_bits(block + Q5_K_QH, q);
     }
 }
 
@@ -36,7 +20,8 @@ void wfs_encode_weighted_q5_k_c(const float *src, const float *weights, void *ds
 
     for (size_t i = 0; i < n_elems; i += Q4_K_ELEMS, block += Q5_K_BYTES) {
         q4_k_find_weighted(&q5_k_weighted, src + i, weights + i, 63, block, q);
-        put_levels(q, block);
+        q4_k_put_nibbles(block + Q5_K_QS, q);
+        q5_k_put_fifth_bits(block + Q5_K_QH, q);
     }
 }
 

@@ -12,7 +12,11 @@ wfs_dequantize_fn wfs_dequantize_q6_k_c;
 wfs_validate_fn wfs_validate_q2_k_c, wfs_validate_q3_k_c;
 wfs_validate_fn wfs_validate_q4_k_c, wfs_validate_q5_k_c, wfs_validate_q6_k_c;
 
-wfs_encode_fn wfs_encode_q4_k_avx2, wfs_encode_q6_k_avx2;
-wfs_encode_fn wfs_encode_q4_k_avx512, wfs_encode_q6_k_avx512;
+wfs_encode_fn wfs_encode_q2_k_avx2, wfs_encode_q4_k_avx2, wfs_encode_q5_k_avx2, wfs_encode_q6_k_avx2;
+wfs_encode_weighted_fn wfs_encode_weighted_q2_k_avx2, wfs_encode_weighted_q4_k_avx2;
+wfs_encode_weighted_fn wfs_encode_weighted_q5_k_avx2;
+wfs_encode_fn wfs_encode_q2_k_avx512, wfs_encode_q4_k_avx512, wfs_encode_q5_k_avx512, wfs_encode_q6_k_avx512;
+wfs_encode_weighted_fn wfs_encode_weighted_q2_k_avx512, wfs_encode_weighted_q4_k_avx512;
+wfs_encode_weighted_fn wfs_encode_weighted_q5_k_avx512;
 
 #endif
