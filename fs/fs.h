@@ -120,13 +120,17 @@ int wfs_fs_status_file(struct wfs_fs *fs, const struct wfs_node *n, uint8_t **re
 /* status.json's text (schema: docs/operations.md), what `ls --json` and `stats --json` print. [waits] */
 int wfs_fs_status(struct wfs_fs *fs, struct wfs_buf *out);
 
+struct wfs_gguf_measure; /* gguf/gguf.h */
+
 /* For ls and info. */
 struct wfs_view_info {
     const char *path;   /* in the mount */
     const char *kind;   /* "file", "safetensors", "npy", "gguf" */
     uint64_t size;      /* when offered */
     bool listed;        /* by readdir (option views) */
+    bool unusual;       /* a file type that few use: it opens by name */
     const char *reason; /* why it is withheld, NULL when it is offered */
+    const struct wfs_gguf_measure *quantised; /* of a GGUF view that llama-quantize would write; else NULL */
 };
 /* Calls fn for each view in the tree's order, withheld ones too, until it returns non-zero. [waits] */
 int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info),

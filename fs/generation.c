@@ -85,6 +85,7 @@ static void free_generation(struct wfs_generation *g)
     free(g->model_files);
     free(g->own_single_problem);
     free(g->gguf_reason);
+    free(g->gguf_measures);
     free(g->architecture);
     wfs_source_close(g->source);
     pthread_cond_destroy(&g->settled_cond);
@@ -221,12 +222,12 @@ static void log_withheld(struct wfs_generation *g)
         size_t same = 0;
 
         i++;
-        if (first->state != WFS_STATE_WITHHELD || !first->reason)
+        if (first->state != WFS_STATE_WITHHELD || !first->reason || first->unusual)
             continue;
         for (; i + 1 < t->n_nodes; i++, same++) {
             const struct wfs_node *n = &t->nodes[t->order[i]];
 
-            if (n->state != WFS_STATE_WITHHELD || !n->reason || strcmp(n->reason, first->reason) != 0)
+            if (n->state != WFS_STATE_WITHHELD || !n->reason || n->unusual || strcmp(n->reason, first->reason) != 0)
                 break;
         }
         if (same)
@@ -356,13 +357,14 @@ int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, cons
     wfs_generation_wait(g);
     for (size_t i = 0; i + 1 < g->tree.n_nodes && r == 0; i++) {
         const struct wfs_node *n = &g->tree.nodes[g->tree.order[i]];
-        struct wfs_view_info info = { .path = n->path, .size = n->size, .listed = n->listed };
+        struct wfs_view_info info = { .path = n->path, .size = n->size, .listed = n->listed, .unusual = n->unusual };
 
         if (n->kind != WFS_NODE_FILE)
             continue;
         info.kind = n->view->kind;
         if (n->state == WFS_STATE_WITHHELD)
             info.reason = n->reason ? n->reason : "out of memory";
+        info.quantised = wfs_view_quantised(n);
         r = fn(ctx, &info);
     }
     for (size_t i = 0; i < g->n_withheld && r == 0; i++) {

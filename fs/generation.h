@@ -76,6 +76,7 @@ struct wfs_generation {
     struct wfs_job let_go_job;
     struct wfs_gguf *gguf;     /* set before settled, then immutable */
     char *gguf_reason;         /* why no GGUF view is offered; set before settled */
+    struct wfs_gguf_measure *gguf_measures; /* by a GGUF node's arg; size 0 = not offered; set before settled */
     char *architecture;        /* set before settled */
 };
 

@@ -75,11 +75,11 @@ void wfs_listing_done(struct wfs_listing *l)
     memset(l, 0, sizeof *l);
 }
 
-bool wfs_listing_has(const struct wfs_listing *l, const char *path)
+bool wfs_listing_has(const struct wfs_listing *l, const char *path, bool unusual)
 {
-    for (size_t i = 0; i < l->n_patterns && !l->all; i++) {
-        if (matches(l->patterns[i], path))
+    for (size_t i = 0; i < l->n_patterns; i++) {
+        if (unusual ? strcmp(l->patterns[i], path) == 0 : matches(l->patterns[i], path))
             return true;
     }
-    return l->all;
+    return l->all && !unusual;
 }

@@ -21,7 +21,10 @@ struct wfs_listing {
 int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *err);
 void wfs_listing_done(struct wfs_listing *l);
 
-/* Whether the view at this path is listed. */
-bool wfs_listing_has(const struct wfs_listing *l, const char *path);
+/*
+ * Whether the view at this path is listed. An unusual one is when a pattern is its whole name: neither "all" nor a
+ * wildcard means it.
+ */
+bool wfs_listing_has(const struct wfs_listing *l, const char *path, bool unusual);
 
 #endif

@@ -52,6 +52,21 @@ static void put_model(const struct wfs_generation *g, struct wfs_buf *b)
     wfs_buf_str(b, "]},\n");
 }
 
+/* What llama-quantize calls BPW, and how many tensors have each type. */
+static void put_quantised(struct wfs_buf *b, const struct wfs_gguf_measure *m)
+{
+    bool first = true;
+
+    wfs_buf_printf(b, ", \"bits_per_weight\": %.4f, \"types\": {",
+                   m->n_elems ? 8.0 * (double)m->tensor_bytes / (double)m->n_elems : 0.0);
+    for (size_t i = 0; i < WFS_TYPE_COUNT; i++) {
+        if (m->counts[i])
+            wfs_buf_printf(b, "%s\"%s\": %" PRIu32, first ? "" : ", ", wfs_ggml_types[i].name, m->counts[i]);
+        first = first && !m->counts[i];
+    }
+    wfs_buf_printf(b, "}, \"fallbacks\": %" PRIu32, m->n_fallbacks);
+}
+
 static void put_views(const struct wfs_generation *g, struct wfs_buf *b)
 {
     bool first = true;
@@ -71,6 +86,8 @@ static void put_views(const struct wfs_generation *g, struct wfs_buf *b)
             wfs_buf_str(b, ", \"tensor\": ");
             wfs_json_put_string(b, g->model->tensors[n->arg].name, g->model->tensors[n->arg].name_len);
         }
+        if (wfs_view_quantised(n))
+            put_quantised(b, wfs_view_quantised(n));
         wfs_buf_u8(b, '}');
     }
     wfs_buf_str(b, "],\n");

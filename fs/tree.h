@@ -35,6 +35,7 @@ struct wfs_node {
     uint8_t kind;     /* enum wfs_node_kind */
     bool raw;         /* npy: the twin with the bits */
     bool listed;      /* by readdir */
+    bool unusual;     /* only opens by name; nothing is said when it is withheld unless somebody asks */
     _Atomic uint8_t state;
 };
 

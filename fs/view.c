@@ -28,7 +28,7 @@ static int add_file(struct wfs_generation *g, const struct wfs_view *view, const
     (*ret)->view = view;
     (*ret)->arg = arg;
     (*ret)->mtime = g->mtime_weights;
-    (*ret)->listed = wfs_listing_has(wfs_fs_listing(g->fs), path);
+    (*ret)->listed = wfs_listing_has(wfs_fs_listing(g->fs), path, false);
     return 1;
 }
 
@@ -229,6 +229,8 @@ static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, str
         if (r == 0)
             continue;
         n->mtime = g->mtime_all;
+        n->unusual = !wfs_gguf_formats[i].usual;
+        n->listed = wfs_listing_has(wfs_fs_listing(g->fs), path, n->unusual);
         if (reason && wfs_node_withhold(n, reason) < 0)
             return out_of_memory(err);
     }
@@ -237,22 +239,32 @@ static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, str
 
 static int layout_gguf(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
 {
-    return wfs_gguf_layout(n->generation->gguf, &wfs_gguf_formats[n->arg], ret, err);
+    return wfs_gguf_layout(n->generation->gguf, &wfs_gguf_formats[n->arg].request, ret, err);
 }
 
 static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
 {
-    struct wfs_layout layout;
+    struct wfs_gguf_measure measure;
     struct wfs_error err;
 
-    if (!g->gguf) {
+    if (!g->gguf_measures)
+        g->gguf_measures = calloc(wfs_gguf_n_formats, sizeof *g->gguf_measures);
+    if (!g->gguf || !g->gguf_measures) {
         wfs_node_withhold(n, g->gguf_reason ? g->gguf_reason : "out of memory");
-    } else if (layout_gguf(n, &layout, &err) < 0) {
+    } else if (wfs_gguf_measure(g->gguf, &wfs_gguf_formats[n->arg].request, &measure, &err) < 0) {
         wfs_node_withhold(n, err.msg);
     } else {
-        set_size(n, layout.size);
-        wfs_layout_done(&layout);
+        g->gguf_measures[n->arg] = measure;
+        set_size(n, measure.size);
     }
+}
+
+const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n)
+{
+    if (n->kind != WFS_NODE_FILE || n->view->prepare != prepare_gguf || n->state != WFS_STATE_READY ||
+        wfs_gguf_formats[n->arg].request.converter)
+        return NULL;
+    return &n->generation->gguf_measures[n->arg];
 }
 
 const struct wfs_view wfs_views[] = {

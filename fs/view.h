@@ -20,6 +20,9 @@ struct wfs_view {
     int (*layout)(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err);
 };
 
+/* What is known of a GGUF file that llama-quantize would write. NULL: the node is none, or is withheld. */
+const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n);
+
 extern const struct wfs_view wfs_views[];
 extern const size_t wfs_n_views;
 

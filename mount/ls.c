@@ -1,6 +1,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "commands.h"
+#include "gguf/gguf.h"
 #include "human.h"
 #include "opened.h"
 
@@ -28,7 +29,7 @@ struct group {
 struct listing {
     bool all;
     uint64_t tensor_bytes;
-    size_t n_tensors, n_unlisted;
+    size_t n_tensors, n_unlisted, n_unusual_withheld;
     struct group *groups;
     size_t n_groups;
     bool failed; /* out of memory */
@@ -66,17 +67,55 @@ static void print_row(uint64_t size, const char *kind, const char *name, const c
     printf("%15" PRIu64 "  %8s  %-11s  %s%s\n", size, wfs_human_bytes(size, human, sizeof human), kind, shown, remark);
 }
 
+/* "  4.85 bpw: 61 q4_K, 13 q6_K, 25 f32", the most frequent type first. */
+static void describe_types(const struct wfs_gguf_measure *m, char *ret, size_t size)
+{
+    uint32_t counts[WFS_TYPE_COUNT];
+    int len = snprintf(ret, size, "  %.2f bpw:", m->n_elems ? 8.0 * (double)m->tensor_bytes / (double)m->n_elems : 0.0);
+    bool first = true;
+
+    memcpy(counts, m->counts, sizeof counts);
+    for (;;) {
+        size_t most = 0;
+
+        for (size_t i = 1; i < WFS_TYPE_COUNT; i++)
+            most = counts[i] > counts[most] ? i : most;
+        if (!counts[most] || len < 0 || (size_t)len >= size)
+            break;
+        len += snprintf(ret + len, size - (size_t)len, "%s %" PRIu32 " %s", first ? "" : ",", counts[most],
+                        wfs_ggml_types[most].name);
+        counts[most] = 0;
+        first = false;
+    }
+    if (m->n_fallbacks && len >= 0 && (size_t)len < size)
+        snprintf(ret + len, size - (size_t)len, "; %" PRIu32 " of them by fallback", m->n_fallbacks);
+}
+
+static void show_quantised(const struct wfs_view_info *info)
+{
+    char remark[400], types[360];
+
+    describe_types(info->quantised, types, sizeof types);
+    snprintf(remark, sizeof remark, "%*s%s%s", strlen(info->path) < 21 ? 21 - (int)strlen(info->path) : 0, "", types,
+             info->listed ? "" : "  (opens by name)");
+    print_row(info->size, info->kind, info->path, remark);
+}
+
 static int show(void *ctx, const struct wfs_view_info *info)
 {
     struct listing *l = ctx;
 
-    if (info->reason) {
+    if (info->reason && info->unusual && !info->listed && !l->all) {
+        l->n_unusual_withheld++;
+    } else if (info->reason) {
         add_withheld(l, info);
     } else if (!info->listed && !l->all) {
         l->n_unlisted++;
     } else if (strcmp(info->kind, "npy") == 0 && !l->all) {
         l->n_tensors++;
         l->tensor_bytes += info->size;
+    } else if (info->quantised) {
+        show_quantised(info);
     } else {
         print_row(info->size, info->kind, info->path, info->listed ? "" : "  (opens by name)");
     }
@@ -93,6 +132,8 @@ static void finish(struct listing *l)
     }
     if (l->n_unlisted)
         printf("%zu more open by name (--all shows them)\n", l->n_unlisted);
+    if (l->n_unusual_withheld)
+        printf("%zu unusual GGUF types are withheld (--all says why)\n", l->n_unusual_withheld);
     if (l->n_groups)
         printf("\nWithheld:\n");
     for (size_t i = 0; i < l->n_groups; i++) {

@@ -73,7 +73,7 @@ static int count_withheld(void *ctx, const struct wfs_view_info *info)
 {
     struct count *c = ctx;
 
-    if (info->reason && c->n++ == 0)
+    if (info->reason && !info->unusual && c->n++ == 0)
         snprintf(c->first, sizeof c->first, "%s", info->reason);
     return 0;
 }

@@ -7,11 +7,20 @@
 
 #include "../base/error.h"
 #include "../kernels/types.h"
-#include "gguf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum wfs_file_type { /* llama.cpp's LLAMA_FTYPE numbers */
+    WFS_FTYPE_F32 = 0, WFS_FTYPE_F16 = 1, WFS_FTYPE_Q4_0 = 2, WFS_FTYPE_Q4_1 = 3, WFS_FTYPE_Q8_0 = 7,
+    WFS_FTYPE_Q5_0 = 8, WFS_FTYPE_Q5_1 = 9, WFS_FTYPE_Q2_K = 10, WFS_FTYPE_Q3_K_S = 11, WFS_FTYPE_Q3_K_M = 12,
+    WFS_FTYPE_Q3_K_L = 13, WFS_FTYPE_Q4_K_S = 14, WFS_FTYPE_Q4_K_M = 15, WFS_FTYPE_Q5_K_S = 16, WFS_FTYPE_Q5_K_M = 17, WFS_FTYPE_Q6_K = 18,
+    WFS_FTYPE_IQ2_XXS = 19, WFS_FTYPE_IQ2_XS = 20, WFS_FTYPE_Q2_K_S = 21, WFS_FTYPE_IQ3_XS = 22, WFS_FTYPE_IQ3_XXS = 23,
+    WFS_FTYPE_IQ1_S = 24, WFS_FTYPE_IQ4_NL = 25, WFS_FTYPE_IQ3_S = 26, WFS_FTYPE_IQ3_M = 27, WFS_FTYPE_IQ2_S = 28,
+    WFS_FTYPE_IQ2_M = 29, WFS_FTYPE_IQ4_XS = 30, WFS_FTYPE_IQ1_M = 31, WFS_FTYPE_BF16 = 32, WFS_FTYPE_TQ1_0 = 36,
+    WFS_FTYPE_TQ2_0 = 37, WFS_FTYPE_MXFP4_MOE = 38, WFS_FTYPE_Q1_0 = 40, WFS_FTYPE_Q2_0 = 41
+};
 
 struct wfs_name_pattern; /* name_pattern.h */
 

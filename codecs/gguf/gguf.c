@@ -10,9 +10,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONVERTED(name, number) { name, true, { true, WFS_QUANT_PLAIN(WFS_FTYPE_##number) } }
+#define QUANTISED(name, number, usual) { name, usual, { false, WFS_QUANT_PLAIN(WFS_FTYPE_##number) } }
+
+/* Source of the names and aliases: QUANT_OPTIONS of llama.cpp's quantize.cpp. */
 const struct wfs_gguf_format wfs_gguf_formats[] = {
-    { "f32", WFS_FTYPE_F32, true },        { "f16", WFS_FTYPE_F16, true },           { "bf16", WFS_FTYPE_BF16, true },
-    { "q8_0", WFS_FTYPE_Q8_0, false },     { "q4_k_m", WFS_FTYPE_Q4_K_M, false },
+    CONVERTED("f32", F32),
+    CONVERTED("f16", F16),
+    CONVERTED("bf16", BF16),
+    QUANTISED("q8_0", Q8_0, true),
+    QUANTISED("q6_k", Q6_K, true),
+    QUANTISED("q5_k_m", Q5_K_M, true),
+    QUANTISED("q5_k_s", Q5_K_S, false),
+    QUANTISED("q5_1", Q5_1, false),
+    QUANTISED("q5_0", Q5_0, false),
+    QUANTISED("q4_k_m", Q4_K_M, true),
+    QUANTISED("q4_k_s", Q4_K_S, true),
+    QUANTISED("q4_1", Q4_1, false),
+    QUANTISED("q4_0", Q4_0, true),
+    QUANTISED("iq4_nl", IQ4_NL, false),
+    QUANTISED("iq4_xs", IQ4_XS, true),
+    QUANTISED("q3_k_l", Q3_K_L, false),
+    QUANTISED("q3_k_m", Q3_K_M, true),
+    QUANTISED("q3_k_s", Q3_K_S, false),
+    QUANTISED("iq3_m", IQ3_M, false),
+    QUANTISED("iq3_s", IQ3_S, false),
+    QUANTISED("iq3_xs", IQ3_XS, false),
+    QUANTISED("iq3_xxs", IQ3_XXS, false),
+    QUANTISED("q2_k", Q2_K, true),
+    QUANTISED("q2_k_s", Q2_K_S, false),
+    QUANTISED("iq2_m", IQ2_M, false),
+    QUANTISED("iq2_s", IQ2_S, false),
+    QUANTISED("iq2_xs", IQ2_XS, false),
+    QUANTISED("iq2_xxs", IQ2_XXS, false),
+    QUANTISED("iq1_m", IQ1_M, false),
+    QUANTISED("iq1_s", IQ1_S, false),
+    QUANTISED("tq2_0", TQ2_0, false),
+    QUANTISED("tq1_0", TQ1_0, false),
+    QUANTISED("q2_0", Q2_0, false),
+    QUANTISED("q1_0", Q1_0, false),
+    QUANTISED("mxfp4_moe", MXFP4_MOE, false),
+    QUANTISED("q5_k", Q5_K_M, false),
+    QUANTISED("q4_k", Q4_K_M, false),
+    QUANTISED("q3_k", Q3_K_M, false),
 };
 const size_t wfs_gguf_n_formats = sizeof wfs_gguf_formats / sizeof *wfs_gguf_formats;
 
@@ -110,7 +150,7 @@ static int open_parts(struct wfs_gguf *g, const struct wfs_folder *folder, const
     g->quant.n_heads_kv = u32_of(&kv, in.name, "attention.head_count_kv", g->quant.n_heads);
     g->quant.arch = in.name;
     g->quant.n_experts = u32_of(&kv, in.name, "expert_count", 0);
-    if (find_quantise_problem(g, &kv) < 0 || wfs_gguf_keys_make(&kv, &g->keys) < 0)
+    if (find_quantise_problem(g, &kv) < 0 || wfs_gguf_sort_for_quantise(g) < 0 || wfs_gguf_keys_make(&kv, &g->keys) < 0)
         return wfs_error_set(err, ENOMEM, "out of memory");
     return 0;
 }
@@ -155,6 +195,8 @@ void wfs_gguf_free(struct wfs_gguf *g)
         return;
     wfs_gguf_tensors_done(&g->tensors);
     wfs_gguf_keys_done(&g->keys);
+    free(g->sorted);
+    free(g->quant_tensors);
     free(g->quantise_problem);
     free(g);
 }

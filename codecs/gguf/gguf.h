@@ -8,23 +8,21 @@
 #include "../folder.h"
 #include "../layout.h"
 #include "../model.h"
+#include "file_types.h"
 
-enum wfs_file_type { /* llama.cpp's LLAMA_FTYPE numbers */
-    WFS_FTYPE_F32 = 0, WFS_FTYPE_F16 = 1, WFS_FTYPE_Q4_0 = 2, WFS_FTYPE_Q4_1 = 3, WFS_FTYPE_Q8_0 = 7,
-    WFS_FTYPE_Q5_0 = 8, WFS_FTYPE_Q5_1 = 9, WFS_FTYPE_Q2_K = 10, WFS_FTYPE_Q3_K_S = 11, WFS_FTYPE_Q3_K_M = 12, WFS_FTYPE_Q3_K_L = 13,
-    WFS_FTYPE_Q4_K_S = 14, WFS_FTYPE_Q4_K_M = 15, WFS_FTYPE_Q5_K_S = 16, WFS_FTYPE_Q5_K_M = 17, WFS_FTYPE_Q6_K = 18,
-    WFS_FTYPE_IQ2_XXS = 19, WFS_FTYPE_IQ2_XS = 20, WFS_FTYPE_Q2_K_S = 21, WFS_FTYPE_IQ3_XS = 22, WFS_FTYPE_IQ3_XXS = 23,
-    WFS_FTYPE_IQ1_S = 24, WFS_FTYPE_IQ4_NL = 25, WFS_FTYPE_IQ3_S = 26, WFS_FTYPE_IQ3_M = 27, WFS_FTYPE_IQ2_S = 28,
-    WFS_FTYPE_IQ2_M = 29, WFS_FTYPE_IQ4_XS = 30, WFS_FTYPE_IQ1_M = 31, WFS_FTYPE_BF16 = 32, WFS_FTYPE_TQ1_0 = 36,
-    WFS_FTYPE_TQ2_0 = 37, WFS_FTYPE_MXFP4_MOE = 38, WFS_FTYPE_Q1_0 = 40, WFS_FTYPE_Q2_0 = 41
+/* What a GGUF file is made by. */
+struct wfs_gguf_request {
+    bool converter; /* the converter itself: recipe.file_type is F32, F16 or BF16 (else llama-quantize) */
+    struct wfs_quant_recipe recipe;
 };
 
 struct wfs_gguf_format { /* a row of the table of GGUF views */
-    const char *name;       /* in the view's name: "q4_k_m" */
-    enum wfs_file_type type;
-    bool converter; /* written by the converter itself (else by llama-quantize from the auto file) */
+    const char *name; /* in the view's name: "q4_k_m" */
+    bool usual;       /* listed in the folder; the others only open by name */
+    struct wfs_gguf_request request;
 };
 
+/* Every file type that llama-quantize offers, and its aliases. */
 extern const struct wfs_gguf_format wfs_gguf_formats[];
 extern const size_t wfs_gguf_n_formats;
 
@@ -44,11 +42,23 @@ int wfs_gguf_open(const struct wfs_model *model, const struct wfs_folder *folder
                   const struct wfs_gguf_options *options, struct wfs_gguf **ret, struct wfs_error *err);
 void wfs_gguf_free(struct wfs_gguf *g);
 
+/* What is known of a file before a byte of it is made. */
+struct wfs_gguf_measure {
+    uint64_t size;                   /* of the file */
+    uint64_t tensor_bytes, n_elems;  /* of all tensors, without padding: their ratio is llama-quantize's "BPW" */
+    uint32_t counts[WFS_TYPE_COUNT]; /* tensors of each type */
+    uint32_t n_fallbacks;            /* tensors whose rows did not fit the type that the rules chose */
+};
+
 /*
- * Lays one view out. The layout shares bytes with g, which must outlive it. A negative errno with the reason when this
- * format cannot be offered (no fallback type for a row length ...).
+ * Measures one file, in a few milliseconds for thousands of tensors. A negative errno with the reason when it cannot be
+ * offered (no fallback type for a row length ...).
  */
-int wfs_gguf_layout(const struct wfs_gguf *g, const struct wfs_gguf_format *format, struct wfs_layout *ret,
+int wfs_gguf_measure(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_gguf_measure *ret,
+                     struct wfs_error *err);
+
+/* Lays one file out. The layout shares bytes with g, which must outlive it. Errors as above. */
+int wfs_gguf_layout(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_layout *ret,
                     struct wfs_error *err);
 
 /* The architecture's name in GGUF ("llama"), for `weightfs info`. */

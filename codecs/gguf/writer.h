@@ -31,7 +31,19 @@ struct wfs_gguf {
     struct wfs_gguf_tensors tensors;
     struct wfs_gguf_keys keys;
     struct wfs_quant_model quant;
+    /* The tensors in llama-quantize's order, and what its rules look at, once for all views. */
+    const struct wfs_gguf_tensor **sorted;
+    struct wfs_quant_tensor *quant_tensors;
     char *quantise_problem; /* owned: why llama-quantize refuses every type; NULL = it does not */
 };
+
+/* Fills in sorted and quant_tensors, or quantise_problem when it has none yet. 0 or -ENOMEM. */
+int wfs_gguf_sort_for_quantise(struct wfs_gguf *g);
+
+/* The length of rows: the fastest dim. */
+uint64_t wfs_gguf_row_elems(const struct wfs_gguf_tensor *t);
+
+/* ggml_n_dims: the number of dims without ones (and zeros) at the slow end, at least 1. dims: slowest first. */
+unsigned wfs_gguf_trimmed_dims(const uint64_t *dims, unsigned n);
 
 #endif

@@ -200,7 +200,7 @@ static void write_views(const struct wfs_gguf *g, const char *dir)
         char path[4096];
         FILE *f;
 
-        if (wfs_gguf_layout(g, &wfs_gguf_formats[i], &layout, &err) < 0) {
+        if (wfs_gguf_layout(g, &wfs_gguf_formats[i].request, &layout, &err) < 0) {
             write_error(dir, wfs_gguf_formats[i].name, &err);
             continue;
         }

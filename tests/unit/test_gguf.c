@@ -112,11 +112,11 @@ static void opens(void)
         fail_msg("%s", err.msg);
 }
 
-static const struct wfs_gguf_format *format(const char *name)
+static const struct wfs_gguf_request *format(const char *name)
 {
     for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
         if (strcmp(wfs_gguf_formats[i].name, name) == 0)
-            return &wfs_gguf_formats[i];
+            return &wfs_gguf_formats[i].request;
     }
     fail_msg("no format %s", name);
     return NULL;
