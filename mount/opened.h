@@ -21,7 +21,7 @@ void wfs_opened_close(struct wfs_opened *o);
 
 /*
  * A command that works on its first positional: opens it, does the work, closes it and prints what failed. work
- * returns 0, a negative errno with a message in err, or an exit code when it has said all itself. Returns the exit code.
+ * returns 0, a negative errno with a message in err, or an exit code when it has said all. Returns the exit code.
  */
 typedef int wfs_work(struct wfs_opened *o, const struct wfs_arguments *args, struct wfs_error *err);
 int wfs_opened_run(const struct wfs_command *command, const struct wfs_arguments *args, wfs_work *work);

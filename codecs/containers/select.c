@@ -102,7 +102,8 @@ static int check_complete(struct wfs_selection *s, const char *const *names, siz
 static int explain_none(struct wfs_selection *s, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (wfs_ends_with(names[i], SUFFIX) || (strncmp(names[i], "pytorch_model", 13) == 0 && wfs_ends_with(names[i], ".bin")))
+        if (wfs_ends_with(names[i], SUFFIX) ||
+            (wfs_starts_with(names[i], "pytorch_model") && wfs_ends_with(names[i], ".bin")))
             return say(&s->problem, "no %s, %s or model-*.safetensors in the folder (%s is not read)", WFS_SINGLE_NAME,
                        WFS_INDEX_NAME, names[i]);
     }

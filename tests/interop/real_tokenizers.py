@@ -1,8 +1,9 @@
 """Published byte-level tokenizers, which are too large and not ours to keep in the repository.
 
-WEIGHTFS_TEST_TOKENIZERS names a folder that holds llama3_1 (of Llama 3.1 Instruct) and qwen3 (of Qwen3), each as a folder or
-as NAME.tar.xz of one, with the model's tokenizer.json and tokenizer_config.json. Only these have the fingerprints by which
-the converter knows a pre-tokenizer; without them their cases are skipped, and generated tokenizers are what is tested.
+WEIGHTFS_TEST_TOKENIZERS names a folder that holds llama3_1 (of Llama 3.1 Instruct) and qwen3 (of Qwen3), each as a
+folder or as NAME.tar.xz of one, with the model's tokenizer.json and tokenizer_config.json. Only these have the
+fingerprints by which the converter knows a pre-tokenizer; without them their cases are skipped, and generated
+tokenizers are what is tested.
 """
 
 import functools

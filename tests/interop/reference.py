@@ -41,12 +41,12 @@ def sha256_of(path):
 
 
 def model_folder(name):
-    """The folder of case name, made when the script that makes it has changed. FileNotFoundError names what is missing."""
+    """The folder of case name, made anew when its script has changed. FileNotFoundError names what is missing."""
     root = CACHE / "models" / name
     recipe = hashlib.sha256(
         b"".join(
             path.read_bytes()
-            for path in (HERE / "make_model.py", HERE / "families.py", HERE.parents[1] / "mount/make_sample")
+            for path in (*(HERE / n for n in ("make_model.py", "cases.py", "families.py")), HERE.parents[1] / "mount/make_sample")
         )
     )
     stamp = CACHE / "models" / (name + ".stamp")

@@ -29,7 +29,7 @@ def allowed(case, view):
 
 
 def check(ref, view, digest, told):
-    """One view: digest is None when weightfs does not give it, and told is then what it says. Returns why it may do so."""
+    """One view: digest is None when weightfs does not give it, told is what it says. Returns why it may do so."""
     result = ref.results[view]
     if result["error"]:
         assert digest is None, "the reference refuses (%s), weightfs gives %s bytes" % (result["error"], told)
@@ -49,7 +49,7 @@ def check(ref, view, digest, told):
 
 
 def check_all(ref, read):
-    """Every view, by read(view) -> (digest or None, what is told): what is withheld by right hides no mismatch elsewhere."""
+    """Every view, by read(view) -> (digest or None, told): what is withheld by right hides no mismatch elsewhere."""
     problems, withheld = [], []
     for view in VIEWS:
         if view in ref.results:
