@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONVERTED(name, number) { name, true, { true, WFS_QUANT_PLAIN(WFS_FTYPE_##number) } }
-#define QUANTISED(name, number, usual) { name, usual, { false, WFS_QUANT_PLAIN(WFS_FTYPE_##number) } }
+#define CONVERTED(name, number) { name, true, { .converter = true, .recipe = WFS_QUANT_PLAIN(WFS_FTYPE_##number) } }
+#define QUANTISED(name, number, usual) { name, usual, { .recipe = WFS_QUANT_PLAIN(WFS_FTYPE_##number) } }
 
 /* Source of the names and aliases: QUANT_OPTIONS of llama.cpp's quantize.cpp. */
 const struct wfs_gguf_format wfs_gguf_formats[] = {

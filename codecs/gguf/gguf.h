@@ -10,10 +10,14 @@
 #include "../model.h"
 #include "file_types.h"
 
+struct wfs_imatrix; /* imatrix.h */
+
 /* What a GGUF file is made by. */
 struct wfs_gguf_request {
     bool converter; /* the converter itself: recipe.file_type is F32, F16 or BF16 (else llama-quantize) */
-    struct wfs_quant_recipe recipe;
+    struct wfs_quant_recipe recipe; /* its has_imatrix is set from what follows */
+    const struct wfs_imatrix *imatrix; /* NULL = none; outlives the layouts and what is made of them */
+    const char *imatrix_file;          /* its path as it was typed: it stands in the file */
 };
 
 struct wfs_gguf_format { /* a row of the table of GGUF views */

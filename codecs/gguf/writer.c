@@ -13,12 +13,16 @@ enum { ALIGNMENT = 32, VERSION = 3, QUANTIZATION_VERSION = 2, MAX_DIMS = 4 };
 struct output {
     const struct wfs_gguf_tensor *tensor;
     enum wfs_ggml_type via, type; /* in the file that is quantised (F32 when there is none), in this file */
+    const float *weights;         /* importance weights, or NULL */
+    uint64_t n_matrices;
 };
 
 /* The file that is being laid out. */
 struct file {
     struct output *outputs; /* in the file's order */
     struct wfs_buf infos;   /* the table of tensors */
+    struct wfs_buf matrix;  /* the keys that tell of an importance matrix */
+    uint64_t n_matrix_keys;
     uint64_t data_bytes;    /* of all tensors, padded */
     struct wfs_gguf_measure measure;
 };
@@ -33,18 +37,16 @@ static uint64_t elements_of(const struct wfs_gguf_tensor *t)
     return t->source ? t->source->n_elems : t->n_values;
 }
 
-static int refuse_type(const struct wfs_quant_tensor *t, const struct wfs_quant_choice *choice, struct wfs_error *err)
+static int refuse_type(const struct wfs_quant_tensor *t, const struct output *o, struct wfs_error *err)
 {
-    const char *type = wfs_ggml_types[choice->type].name;
+    const struct wfs_kernels *k = wfs_kernels_get();
 
-    if (choice->needs_weights)
-        return wfs_error_set(err, ENOTSUP, "tensor %s would be %s, which needs an importance matrix (option imatrix)",
-                             t->name, type);
-    if (choice->type != t->type && (t->n_dims == MAX_DIMS || t->row_elems == 0))
+    if (o->type != t->type && (t->n_dims == MAX_DIMS || t->row_elems == 0))
         return wfs_error_set(err, ENOTSUP, "tensor %s: llama-quantize fails on a tensor of this shape (%s)", t->name,
                              t->row_elems ? "four dimensions" : "empty rows");
-    if (!wfs_kernels_get()->encode[choice->type])
-        return wfs_error_set(err, ENOTSUP, "tensor %s would be %s, which this version cannot write yet", t->name, type);
+    if (o->weights ? !k->encode_weighted[o->type] : !k->encode[o->type])
+        return wfs_error_set(err, ENOTSUP, "tensor %s would be %s, which this version cannot write yet", t->name,
+                             wfs_ggml_types[o->type].name);
     return 0;
 }
 
@@ -53,6 +55,7 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_requ
                             struct wfs_error *err)
 {
     size_t n = g->tensors.count;
+    struct wfs_quant_recipe recipe = request->recipe;
     WFS_CLEANUP(wfs_free) struct wfs_quant_choice *choices = calloc(n ? n : 1, sizeof *choices);
     int r;
 
@@ -60,11 +63,18 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_requ
         return wfs_error_set(err, ENOTSUP, "%s", g->quantise_problem);
     if (!choices)
         return out_of_memory(err);
-    r = wfs_quant_choose(&request->recipe, &g->quant, g->quant_tensors, n, choices, err);
+    recipe.has_imatrix = wfs_gguf_has_matrix(request);
+    r = wfs_quant_choose(&recipe, &g->quant, g->quant_tensors, n, choices, err);
     for (size_t i = 0; i < n && r == 0; i++) {
-        f->outputs[i] = (struct output){ g->sorted[i], g->quant_tensors[i].type, choices[i].type };
+        const struct wfs_quant_tensor *t = &g->quant_tensors[i];
+        struct output *o = &f->outputs[i];
+
+        *o = (struct output){ .tensor = g->sorted[i], .via = t->type, .type = choices[i].type,
+                              .n_matrices = t->n_matrices };
         f->measure.n_fallbacks += choices[i].type != choices[i].wanted;
-        r = refuse_type(&g->quant_tensors[i], &choices[i], err);
+        r = wfs_gguf_weights_of(request, t, &choices[i], &o->weights, err);
+        if (r == 0)
+            r = refuse_type(t, o, err);
     }
     return r;
 }
@@ -77,7 +87,8 @@ static int choose_converted(const struct wfs_gguf *g, const struct wfs_gguf_requ
     for (size_t i = 0; i < g->tensors.count; i++) {
         const struct wfs_gguf_tensor *t = &g->tensors.items[i];
 
-        f->outputs[i] = (struct output){ t, WFS_TYPE_F32, t->always_f32 ? WFS_TYPE_F32 : type };
+        f->outputs[i] = (struct output){ .tensor = t, .via = WFS_TYPE_F32,
+                                         .type = t->always_f32 ? WFS_TYPE_F32 : type };
         if (f->outputs[i].type == WFS_TYPE_BF16 && wfs_gguf_row_elems(t) == 0)
             return wfs_error_set(err, EINVAL, "tensor %s: the converter fails on empty rows", t->name);
     }
@@ -124,6 +135,7 @@ static void file_done(struct file *f)
 {
     free(f->outputs);
     wfs_buf_done(&f->infos);
+    wfs_buf_done(&f->matrix);
 }
 
 /* Chooses the types and makes the table of tensors. */
@@ -133,14 +145,16 @@ static int plan_file(const struct wfs_gguf *g, const struct wfs_gguf_request *re
     size_t n = g->tensors.count;
     int r;
 
-    *f = (struct file){ .infos = WFS_BUF_INIT };
+    *f = (struct file){ .infos = WFS_BUF_INIT, .matrix = WFS_BUF_INIT };
     f->outputs = calloc(n ? n : 1, sizeof *f->outputs);
     if (!f->outputs)
         return out_of_memory(err);
     r = request->converter ? choose_converted(g, request, f, err) : choose_quantised(g, request, f, err);
     if (r == 0)
         r = put_infos(f, n, !request->converter, err);
-    if (r == 0 && f->infos.failed)
+    if (r == 0 && !request->converter)
+        f->n_matrix_keys = wfs_gguf_put_matrix_keys(request, &f->matrix);
+    if (r == 0 && (f->infos.failed || f->matrix.failed))
         r = out_of_memory(err);
     f->measure.n_elems = g->tensors.n_params;
     return r;
@@ -186,7 +200,7 @@ static int add_header(const struct wfs_gguf *g, const struct wfs_gguf_request *r
     wfs_buf_str(&b, "GGUF");
     wfs_buf_u32le(&b, VERSION);
     wfs_buf_u64le(&b, g->tensors.count);
-    wfs_buf_u64le(&b, g->keys.count);
+    wfs_buf_u64le(&b, g->keys.count + f->n_matrix_keys);
     for (size_t i = 0; i < WFS_KEY_PIECES && r == 0; i++) {
         r = add_buffer(l, &b);
         if (r == 0)
@@ -199,6 +213,7 @@ static int add_header(const struct wfs_gguf *g, const struct wfs_gguf_request *r
     if (!request->converter) {
         put_u32_key(&b, QUANTIZATION, QUANTIZATION_VERSION);
         put_u32_key(&b, FILE_TYPE, file_type);
+        wfs_buf_put(&b, f->matrix.data, f->matrix.len);
     }
     if (r == 0)
         r = add_buffer(l, &b);
@@ -235,6 +250,13 @@ static int add_data(const struct output *o, bool quantised, struct wfs_layout *l
     /* Rows that change places are those of the slowest dimension, whatever is in them. */
     plan.row_elems = t->order == WFS_ROWS_ROPE ? t->source->n_elems / t->source->dims[0] : wfs_gguf_row_elems(t);
     plan.n_rows = t->source->n_elems / plan.row_elems;
+    if (o->weights) {
+        if (plan.row_elems != wfs_gguf_row_elems(t))
+            return -ENOTSUP; /* cannot be: what is rotary is a matrix */
+        plan.weights = o->weights;
+        plan.n_slices = o->n_matrices;
+        plan.slice_rows = plan.n_rows / o->n_matrices;
+    }
     return wfs_layout_add_tensor(l, &plan);
 }
 
@@ -250,7 +272,7 @@ int wfs_gguf_measure(const struct wfs_gguf *g, const struct wfs_gguf_request *re
     if (r == 0) {
         for (size_t i = 0; i < WFS_KEY_PIECES; i++)
             size += pieces[i].len;
-        size += f.infos.len;
+        size += f.infos.len + f.matrix.len;
         if (!wfs_align_u64(size, ALIGNMENT, &size) || !wfs_add_u64(size, f.data_bytes, &size) || size > INT64_MAX)
             r = wfs_error_set(err, EOVERFLOW, "the file would be larger than a file can be");
     }

@@ -3,6 +3,7 @@
 #define WFS_GGUF_WRITER_H
 
 #include "file_types.h"
+#include "../kernels/kernels.h"
 #include "gguf.h"
 #include "kv.h"
 #include "tensors.h"
@@ -45,5 +46,19 @@ uint64_t wfs_gguf_row_elems(const struct wfs_gguf_tensor *t);
 
 /* ggml_n_dims: the number of dims without ones (and zeros) at the slow end, at least 1. dims: slowest first. */
 unsigned wfs_gguf_trimmed_dims(const uint64_t *dims, unsigned n);
+
+/* Whether the file is made with importance weights (llama-quantize takes a matrix without entries for none). */
+bool wfs_gguf_has_matrix(const struct wfs_gguf_request *request);
+
+/*
+ * The weights of a tensor that becomes choice->type: *ret is NULL where it has none, or they count for nothing. A
+ * negative errno with the reason where llama-quantize refuses to go on: there are none for a type that needs them, or
+ * too few.
+ */
+int wfs_gguf_weights_of(const struct wfs_gguf_request *request, const struct wfs_quant_tensor *t,
+                        const struct wfs_quant_choice *choice, const float **ret, struct wfs_error *err);
+
+/* Appends the keys that llama-quantize adds at the end for an importance matrix; how many. */
+uint64_t wfs_gguf_put_matrix_keys(const struct wfs_gguf_request *request, struct wfs_buf *b);
 
 #endif
