@@ -19,6 +19,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tools")]
 import difference  # noqa: E402
+import cases  # noqa: E402
+import families  # noqa: E402
 import make_model  # noqa: E402
 import reference  # noqa: E402
 import rig  # noqa: E402
@@ -368,7 +370,7 @@ def config_changes(chance):
         chance,
         new,
         "vocab_size",
-        [make_model.SPM_SIZE, make_model.SPM_SIZE + 7, make_model.SPM_SIZE - 3, 32016, 49152],
+        [families.SPM_SIZE, families.SPM_SIZE + 7, families.SPM_SIZE - 3, 32016, 49152],
         0.2,
     )
     return new
@@ -399,7 +401,7 @@ def generation(chance):
 
 def tokenizer_changes(chance):
     new = {}
-    token = make_model.token_entry
+    token = families.token_entry
     maybe(chance, new, "bos_token", ["<s>", None, token("<s>", True), "</s>", "absent", ""], 0.3)
     maybe(
         chance,
@@ -430,7 +432,7 @@ def tokenizer_changes(chance):
         ],
         0.3,
     )
-    size = make_model.SPM_SIZE
+    size = families.SPM_SIZE
     decoder = {
         str(size + i): token(text, special)
         for i, (text, special) in enumerate(
@@ -446,7 +448,7 @@ def tokenizer_changes(chance):
 
 
 def build(chance, root, only):
-    family = chance.choice([make_model.tiny, make_model.tiny, small_mistral, small_qwen2, small_qwen3])
+    family = chance.choice([families.tiny, families.tiny, small_mistral, small_qwen2, small_qwen3])
     heads = chance.choice([1, 2, 4, 8])
     shape = {
         "hidden": heads * chance.choice([8, 16, 24, 32]),
@@ -459,7 +461,7 @@ def build(chance, root, only):
     config, tensors = family(**shape)
     changes = config_changes(chance) if "configs" in only else {}
     tokenizer = chance.choice(["spm", "spm", "spm-json", "spm+json", "spm-json-old"])
-    files = make_model.tokenizer_files(tokenizer)
+    files = families.tokenizer_files(tokenizer)
     if "tokenizers" in only:
         settings = {**files["tokenizer_config.json"], **tokenizer_changes(chance)}
         if "json" in tokenizer and chance.random() < 0.7:
@@ -467,8 +469,8 @@ def build(chance, root, only):
         files["tokenizer_config.json"] = settings if chance.random() < 0.95 else None
         if chance.random() < 0.15:
             files["added_tokens.json"] = {
-                "<|x|>": make_model.SPM_SIZE,
-                "y": make_model.SPM_SIZE + chance.choice([1, 2, 50]),
+                "<|x|>": families.SPM_SIZE,
+                "y": families.SPM_SIZE + chance.choice([1, 2, 50]),
             }
         if chance.random() < 0.2:
             files["special_tokens_map.json"] = {"bos_token": "<s>", "pad_token": chance.choice(["<unk>", "<pad>"])}
@@ -496,7 +498,7 @@ def build(chance, root, only):
         ):
             config.pop(key, None)
     dtype = chance.choice(["BF16", "BF16", "F16", "F32"])
-    case = make_model.Case.__new__(make_model.Case)
+    case = cases.Case.__new__(cases.Case)
     case.__dict__.update(
         name="sweep",
         folder=name(chance) if "names" in only else "model",
@@ -511,22 +513,22 @@ def build(chance, root, only):
         blobs=False,
         metadata={"format": "pt"},
     )
-    make_model.CASES["sweep"] = case
+    cases.CASES["sweep"] = case
     folder = make_model.make("sweep", root)
-    del make_model.CASES["sweep"]
+    del cases.CASES["sweep"]
     return folder
 
 
 def small_mistral(**shape):
-    return make_model.mistral(**shape)
+    return families.mistral(**shape)
 
 
 def small_qwen2(**shape):
-    return make_model.qwen2(vocab=make_model.SPM_SIZE, **shape)
+    return families.qwen2(vocab=families.SPM_SIZE, **shape)
 
 
 def small_qwen3(**shape):
-    return make_model.qwen3(vocab=make_model.SPM_SIZE, head_dim=16, **shape)
+    return families.qwen3(vocab=families.SPM_SIZE, head_dim=16, **shape)
 
 
 def main():

@@ -9,7 +9,7 @@ import struct
 import pytest
 import rig
 
-import make_model
+import cases
 
 
 def read_header(path):
@@ -525,5 +525,5 @@ def test_huge_counts_in_config_do_not_hang(own):
         {"rope_theta": "x"},
     ):
         source = own("no-metadata", "counts-%s" % "-".join(values) + str(abs(hash(str(values)))))
-        make_model.set_config(**values)(source)
+        cases.set_config(**values)(source)
         rig.weightfs("ls", source, check=False, timeout=20)

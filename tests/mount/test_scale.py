@@ -8,7 +8,7 @@ import time
 import pytest
 import rig
 
-import make_model
+import families
 
 
 def many_tensors(folder, count, shape=(2, 4), llama=False):
@@ -29,7 +29,7 @@ def many_tensors(folder, count, shape=(2, 4), llama=False):
         out.write(struct.pack("<Q", len(text)) + text)
         out.truncate(8 + len(text) + size * count)
     (folder / "config.json").write_bytes(
-        make_model.sample.dumps({"architectures": ["Nobody"], "model_type": "nobody"})
+        families.sample.dumps({"architectures": ["Nobody"], "model_type": "nobody"})
     )
     return folder
 
@@ -53,18 +53,18 @@ def test_a_thousand_tensors_mount_in_100_ms(tmp_path):
 
 def test_a_real_model_of_a_thousand_tensors_mounts_in_100_ms(tmp_path, model):
     """A Llama of 110 layers with a tokenizer of 128k tokens: the mount does not wait for the tokenizer."""
-    config, tensors = make_model.llama3(hidden=64, inner=96, layers=110, heads=2, kv=1, rows=64)
+    config, tensors = families.llama3(hidden=64, inner=96, layers=110, heads=2, kv=1, rows=64)
     assert len(tensors) > 980
     source, mnt = tmp_path / "deep", tmp_path / "mnt"
     mnt.mkdir()
     source.mkdir()
     try:
-        for name, value in make_model.tokenizer_files("llama3").items():
-            (source / name).write_bytes(value if isinstance(value, bytes) else make_model.sample.dumps(value))
+        for name, value in families.tokenizer_files("llama3").items():
+            (source / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
     except FileNotFoundError as missing:
         pytest.skip(str(missing))
-    (source / "config.json").write_bytes(make_model.sample.dumps(config))
-    header, order = make_model.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
+    (source / "config.json").write_bytes(families.sample.dumps(config))
+    header, order = families.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
     size = 2 * sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in tensors.values())
     with open(source / "model.safetensors", "wb") as out:
         out.write(header)
@@ -116,13 +116,13 @@ def test_a_sparse_100_gb_model_lists_with_exact_sizes(tmp_path):
     source, mnt = tmp_path / "Big-Llama-50B", tmp_path / "mnt"
     mnt.mkdir()
     source.mkdir()
-    config, tensors = make_model.llama(
-        hidden=8192, inner=28672, layers=58, heads=64, kv=8, vocab=make_model.SPM_SIZE, rows=32000
+    config, tensors = families.llama(
+        hidden=8192, inner=28672, layers=58, heads=64, kv=8, vocab=families.SPM_SIZE, rows=32000
     )
-    for name, value in make_model.tokenizer_files("spm").items():
-        (source / name).write_bytes(value if isinstance(value, bytes) else make_model.sample.dumps(value))
-    (source / "config.json").write_bytes(make_model.sample.dumps(config))
-    header, _ = make_model.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
+    for name, value in families.tokenizer_files("spm").items():
+        (source / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
+    (source / "config.json").write_bytes(families.sample.dumps(config))
+    header, _ = families.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
     elements = sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in tensors.values())
     with open(source / "model.safetensors", "wb") as out:
         out.write(header)
