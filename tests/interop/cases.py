@@ -20,6 +20,12 @@ from families import (
 
 CASES = {}
 
+# What llama-quantize offers, as it is called in a view's name.
+FILE_TYPES = (
+    "q1_0 q2_0 q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q2_k_s q3_k q3_k_s q3_k_m q3_k_l q4_k q4_k_s q4_k_m q5_k q5_k_s q5_k_m "
+    "q6_k iq1_s iq1_m iq2_xxs iq2_xs iq2_s iq2_m iq3_xxs iq3_xs iq3_s iq3_m iq4_nl iq4_xs tq1_0 tq2_0 mxfp4_moe"
+).split()
+
 
 class Case:
     """outtypes and quants: what the reference makes of it. A case of metadata needs one file, not five."""
@@ -599,4 +605,21 @@ def small_bpe():
     }
 
 
+def register_file_types():
+    """Every file type, over models that reach every branch of the rules for dense models."""
+    every = {"outtypes": ("auto",), "quants": FILE_TYPES}
+    narrow = {"hidden": 256, "inner": 256}
+    Case("types-few-layers", llama(kv=8), "Types-Few", **every)
+    Case("types-16-layers-gqa4", llama(layers=16, kv=2, **narrow), "Types-16", **every)
+    Case("types-gqa8-tied", llama(layers=9, kv=1, tie_word_embeddings=True, **narrow), "Types-Tied", **every)
+    Case("types-f16", llama(layers=3), "Types-F16", dtype="F16", **every)
+    # Rows that are whole blocks of 32 but not of 256: K-types become Q5_0, Q5_1, Q8_0, Q4_0; IQ types IQ4_NL.
+    Case("types-fall-back", llama(hidden=288, inner=352, heads=9, kv=3, layers=9), "Types-Fall", **every)
+    Case("types-fall-back-tied", llama(hidden=128, inner=288, tie_word_embeddings=True), "Types-Fall-Tied", **every)
+    # Rows that no block fits: F16, or no fallback.
+    Case("types-odd-ffn", llama(inner=328), "Types-Odd-FFN", **every)
+    Case("types-odd-hidden", llama(hidden=72, inner=256, heads=4, kv=2), "Types-Odd-Hidden", **every)
+
+
 register()
+register_file_types()

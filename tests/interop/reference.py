@@ -1,7 +1,7 @@
 """What the reference tools write for the cases of make_model.py, made once and kept in the test cache.
 
 $CACHE/models/CASE/               the model folders
-$CACHE/reference/HASH/            f32.gguf, f16.gguf, bf16.gguf, q8_0.gguf, q4_k_m.gguf and result.json of one folder:
+$CACHE/reference/HASH/            f32.gguf, q4_k_m.gguf … and result.json of one folder:
                                   {view: {"sha256", "size"} or {"error"}}; HASH is of its files, its name and the pins
 
 Run as a script it fills the cache for all cases (or for those named) and prints what the reference refused.
@@ -65,7 +65,7 @@ def folder_hash(folder):
 
 
 class Reference:
-    """The reference's files for one case: path(view), error(view), sha256(view); view is f32 … q4_k_m."""
+    """The reference's files for one case: path(view), error(view), sha256(view); view is f32, q4_k_m …"""
 
     def __init__(self, case):
         self.case, self.source = case, model_folder(case.name)
