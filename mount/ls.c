@@ -55,7 +55,7 @@ static void add_withheld(struct listing *l, const struct wfs_view_info *info)
         l->n_groups++;
     }
     wfs_escape(name, sizeof name, info->path, strlen(info->path));
-    if (g->count++ < NAMES_SHOWN)
+    if (g->count++ < NAMES_SHOWN || l->all)
         wfs_buf_printf(&g->names, "%s%s", g->count > 1 ? ", " : "", name);
 }
 
@@ -141,7 +141,7 @@ static void finish(struct listing *l)
 
         wfs_buf_u8(&g->names, 0);
         l->failed |= g->names.failed;
-        if (!g->names.failed && g->count > NAMES_SHOWN)
+        if (!g->names.failed && g->count > NAMES_SHOWN && !l->all)
             printf("  %s and %zu more\n", (const char *)g->names.data, g->count - NAMES_SHOWN);
         else if (!g->names.failed)
             printf("  %s\n", (const char *)g->names.data);

@@ -200,7 +200,7 @@ SHARDS = {
 
 def withheld(source, *views):
     """What ls says of these views, and that ls --json says the same."""
-    listing = rig.weightfs("ls", source, check=False, timeout=20)
+    listing = rig.weightfs("ls", "--all", source, check=False, timeout=20)
     text = listing.out + listing.err
     told = json.loads(rig.weightfs("ls", "--json", source, check=False, timeout=20).out)
     offered, reasons = ({view["path"]: view for view in told[key]} for key in ("views", "withheld"))
