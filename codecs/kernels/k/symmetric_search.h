@@ -1,6 +1,7 @@
 /*
  * The searches of Q3_K and Q6_K in plain C: a scale per sub-block of 16, so that scale * level comes nearest to the
- * values by weighted square error; levels from -half to half - 1.
+ * values by weighted square error; levels from -half to half - 1. (Q4_0 and Q5_0 with importance weights use the first
+ * over blocks of 32.)
  */
 #ifndef WFS_KERNELS_K_SYMMETRIC_SEARCH_H
 #define WFS_KERNELS_K_SYMMETRIC_SEARCH_H
@@ -17,11 +18,11 @@ static inline int32_t symmetric_level(float v, int half)
 }
 
 /* The largest magnitude; ret_max is the first value that has it. A NaN counts for nothing. */
-static inline float symmetric_amax(const float *x, float *ret_max)
+static inline float symmetric_amax(const float *x, int n, float *ret_max)
 {
     float amax = 0, max = 0;
 
-    for (int i = 0; i < SYMMETRIC_SUB; i++) {
+    for (int i = 0; i < n; i++) {
         if (abs_of(x[i]) > amax) {
             amax = abs_of(x[i]);
             max = x[i];
@@ -32,11 +33,12 @@ static inline float symmetric_amax(const float *x, float *ret_max)
 }
 
 /* The sums that give the least-squares scale for slope iscale. */
-static inline void symmetric_sums(const float *x, const float *w, int half, float iscale, float *ret_xl, float *ret_l2)
+static inline void symmetric_sums(const float *x, const float *w, int n, int half, float iscale, float *ret_xl,
+                                  float *ret_l2)
 {
     float xl = 0, l2 = 0;
 
-    for (int i = 0; i < SYMMETRIC_SUB; i++) {
+    for (int i = 0; i < n; i++) {
         float l = (float)symmetric_level(iscale * x[i], half);
 
         xl += w[i] * x[i] * l;
@@ -50,32 +52,37 @@ static inline void symmetric_sums(const float *x, const float *w, int half, floa
  * The scale that explains most over 19 slopes, and the levels plus half (0 throughout for a sub-block that counts as
  * zero). Source: make_qx_quants of ggml-quants.c with rmse_type 1.
  */
-static inline float symmetric_find(const float *x, const float *w, int half, uint8_t *q)
+static inline float symmetric_find_n(const float *x, const float *w, int n, int half, uint8_t *q)
 {
     float max, iscale, best_iscale, xl, l2, scale, best;
 
-    if (symmetric_amax(x, &max) < K_TINY) {
-        memset(q, 0, SYMMETRIC_SUB);
+    if (symmetric_amax(x, n, &max) < K_TINY) {
+        memset(q, 0, (size_t)n);
         return 0;
     }
     best_iscale = iscale = (float)-half / max;
-    symmetric_sums(x, w, half, iscale, &xl, &l2);
+    symmetric_sums(x, w, n, half, iscale, &xl, &l2);
     scale = l2 != 0 ? xl / l2 : 0; /* a NaN is not zero */
     best = scale * xl;
     for (int step = -9; step <= 9; step++) {
         if (step == 0)
             continue;
         iscale = -((float)half + 0.1f * (float)step) / max;
-        symmetric_sums(x, w, half, iscale, &xl, &l2);
+        symmetric_sums(x, w, n, half, iscale, &xl, &l2);
         if (l2 > 0 && xl * xl > best * l2) {
             best_iscale = iscale;
             scale = xl / l2;
             best = scale * xl;
         }
     }
-    for (int i = 0; i < SYMMETRIC_SUB; i++)
+    for (int i = 0; i < n; i++)
         q[i] = (uint8_t)(half + symmetric_level(best_iscale * x[i], half));
     return scale;
+}
+
+static inline float symmetric_find(const float *x, const float *w, int half, uint8_t *q)
+{
+    return symmetric_find_n(x, w, SYMMETRIC_SUB, half, q);
 }
 
 /*
@@ -88,7 +95,7 @@ static inline float symmetric_refine(const float *x, int half, uint8_t *q)
     float max, iscale, xl = 0, l2 = 0, level[SYMMETRIC_SUB];
     bool moved = true;
 
-    if (symmetric_amax(x, &max) < K_TINY) {
+    if (symmetric_amax(x, SYMMETRIC_SUB, &max) < K_TINY) {
         memset(q, 0, SYMMETRIC_SUB);
         return 0;
     }
