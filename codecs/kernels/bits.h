@@ -69,6 +69,17 @@ static inline int32_t round_int(float v)
 }
 
 /*
+ * The low half of lroundf's 64-bit result (halves away from zero), what does not fit giving 0 (the x86 instruction
+ * cvttss2si with a 64-bit destination gives 2^63).
+ */
+static inline int32_t round_long_low(float v)
+{
+    if (abs_of(v) < 2147483648.0f)
+        return round_int(v);
+    return v >= -9223372036854775808.0f && v < 9223372036854775808.0f ? (int32_t)(uint32_t)(uint64_t)(int64_t)v : 0;
+}
+
+/*
  * IEEE binary16, nearest even, overflow to infinity. A NaN keeps its sign and the upper ten bits of its payload, and
  * stays signalling, as numpy's astype(float16) does it (the converter's way; the quantiser refuses NaN).
  */
@@ -103,6 +114,18 @@ static inline uint32_t f16_widen(uint16_t h)
     if (a < 0x0400u)
         return sign | bits_of((float)a * 0x1p-24f);
     return sign | ((a << 13) + 0x38000000u);
+}
+
+/* As ggml stores scales: f16_of, but of a NaN only the sign is kept. */
+static inline uint16_t f16_scale_of(float v)
+{
+    return v != v ? (uint16_t)(0x7e00u | (bits_of(v) >> 16 & 0x8000u)) : f16_of(v);
+}
+
+/* As ggml reads binary16: f16_widen with NaNs made quiet. */
+static inline float f16_scale(uint16_t h)
+{
+    return float_of(f16_widen(h) | ((h & 0x7fffu) > 0x7c00u ? 0x00400000u : 0));
 }
 
 /* bfloat16, nearest even, NaN made quiet (ggml and gguf-py agree). */

@@ -99,3 +99,25 @@ void wfs_encode_bf16_c(const float *src, void *dst, size_t n_elems)
     for (size_t i = 0; i < n_elems; i++)
         put_u16(d + 2 * i, bf16_of(bits_of(src[i])));
 }
+
+void wfs_dequantize_f32_c(const void *blocks, float *dst, size_t n_elems)
+{
+    wfs_decode_f32_c(blocks, dst, n_elems);
+}
+
+/* Unlike the decoder it makes NaNs quiet. Source: ggml_fp16_to_fp32_row of ggml.c. */
+void wfs_dequantize_f16_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *p = blocks;
+
+    for (size_t i = 0; i < n_elems; i++) {
+        float v = f16_scale(get_u16(p + 2 * i));
+
+        memcpy(&dst[i], &v, sizeof v);
+    }
+}
+
+void wfs_dequantize_bf16_c(const void *blocks, float *dst, size_t n_elems)
+{
+    wfs_decode_bf16_c(blocks, dst, n_elems);
+}

@@ -18,6 +18,7 @@ wfs_decode_fn wfs_decode_u8_c, wfs_decode_u16_c, wfs_decode_u32_c, wfs_decode_u6
 wfs_decode_fn wfs_decode_f8_e4m3_c, wfs_decode_f8_e5m2_c, wfs_decode_f8_e8m0_c;
 wfs_decode_fn wfs_decode_f8_e4m3fnuz_c, wfs_decode_f8_e5m2fnuz_c;
 wfs_encode_fn wfs_encode_f32_c, wfs_encode_f16_c, wfs_encode_bf16_c;
+wfs_dequantize_fn wfs_dequantize_f32_c, wfs_dequantize_f16_c, wfs_dequantize_bf16_c;
 wfs_validate_fn wfs_validate_f32_c, wfs_validate_f16_c, wfs_validate_bf16_c;
 
 wfs_decode_fn wfs_decode_f16_avx2, wfs_decode_bf16_avx2;

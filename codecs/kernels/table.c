@@ -24,6 +24,9 @@ static void fill_c(struct wfs_kernels *k)
     k->encode[WFS_TYPE_F32] = wfs_encode_f32_c;
     k->encode[WFS_TYPE_F16] = wfs_encode_f16_c;
     k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_c;
+    k->dequantize[WFS_TYPE_F32] = wfs_dequantize_f32_c;
+    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_c;
+    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_c;
     k->validate[WFS_TYPE_F32] = wfs_validate_f32_c;
     k->validate[WFS_TYPE_F16] = wfs_validate_f16_c;
     k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_c;

@@ -1,69 +1,64 @@
-#include "../bits.h"
-#include "../blocks.h"
+#include "legacy.h"
 #include "slots.h"
-
-#include <float.h>
-
-static void pack(const uint8_t q[Q5_ELEMS], uint8_t *qh, uint8_t *qs)
-{
-    uint32_t high = 0;
-
-    for (int i = 0; i < Q5_ELEMS / 2; i++) {
-        qs[i] = (uint8_t)((q[i] & 0x0f) | (q[i + 16] & 0x0f) << 4);
-        high |= (uint32_t)(q[i] >> 4 & 1) << i | (uint32_t)(q[i + 16] >> 4 & 1) << (i + 16);
-    }
-    memcpy(qh, &high, sizeof high);
-}
 
 /* Source: quantize_row_q5_0_ref of ggml-quants.c. */
 void wfs_encode_q5_0_c(const float *src, void *dst, size_t n_elems)
 {
-    uint8_t *block = dst;
+    uint8_t *block = dst, q[Q5_ELEMS];
 
     for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, src += Q5_ELEMS, block += Q5_0_BYTES) {
-        float amax = 0, max = 0, d, inverse;
-        uint8_t q[Q5_ELEMS];
+        float d = legacy_most(src) / -16.0f, inverse = legacy_inverse(d);
 
-        for (int i = 0; i < Q5_ELEMS; i++) {
-            if (amax < abs_of(src[i])) {
-                amax = abs_of(src[i]);
-                max = src[i];
-            }
-        }
-        d = max / -16.0f;
-        inverse = d != 0 ? 1.0f / d : 0;
-        put_u16(block, f16_of(d));
+        put_u16(block, f16_scale_of(d));
         for (int i = 0; i < Q5_ELEMS; i++) {
             /* ggml's cast to int8_t keeps the low byte */
             int8_t v = (int8_t)(uint8_t)trunc_int(src[i] * inverse + 16.5f);
 
             q[i] = (uint8_t)(v < 31 ? v : 31);
         }
-        pack(q, block + Q5_0_QH, block + Q5_0_QS);
+        legacy_put_fives(q, block + Q5_0_QH, block + Q5_0_QS);
     }
 }
 
 /* Source: quantize_row_q5_1_ref of ggml-quants.c. */
 void wfs_encode_q5_1_c(const float *src, void *dst, size_t n_elems)
 {
-    uint8_t *block = dst;
+    uint8_t *block = dst, q[Q5_ELEMS];
 
     for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, src += Q5_ELEMS, block += Q5_1_BYTES) {
-        float min = FLT_MAX, max = -FLT_MAX, d, inverse;
-        uint8_t q[Q5_ELEMS];
+        float min, max, d, inverse;
 
-        for (int i = 0; i < Q5_ELEMS; i++) {
-            if (src[i] < min)
-                min = src[i];
-            if (src[i] > max)
-                max = src[i];
-        }
+        legacy_range(src, &min, &max);
         d = (max - min) / 31.0f;
-        inverse = d != 0 ? 1.0f / d : 0;
-        put_u16(block, f16_of(d));
-        put_u16(block + Q5_1_M, f16_of(min));
+        inverse = legacy_inverse(d);
+        put_u16(block, f16_scale_of(d));
+        put_u16(block + Q5_1_M, f16_scale_of(min));
         for (int i = 0; i < Q5_ELEMS; i++)
             q[i] = (uint8_t)trunc_int((src[i] - min) * inverse + 0.5f);
-        pack(q, block + Q5_1_QH, block + Q5_1_QS);
+        legacy_put_fives(q, block + Q5_1_QH, block + Q5_1_QS);
+    }
+}
+
+/* Source: dequantize_row_q5_0. */
+void wfs_dequantize_q5_0_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+    uint8_t q[Q5_ELEMS];
+
+    for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, dst += Q5_ELEMS, block += Q5_0_BYTES) {
+        legacy_get_fives(block + Q5_0_QH, block + Q5_0_QS, q);
+        legacy_scale(q, -16, f16_scale(get_u16(block)), dst);
+    }
+}
+
+/* Source: dequantize_row_q5_1. */
+void wfs_dequantize_q5_1_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+    uint8_t q[Q5_ELEMS];
+
+    for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, dst += Q5_ELEMS, block += Q5_1_BYTES) {
+        legacy_get_fives(block + Q5_1_QH, block + Q5_1_QS, q);
+        legacy_scale_min(q, f16_scale(get_u16(block)), f16_scale(get_u16(block + Q5_1_M)), dst);
     }
 }

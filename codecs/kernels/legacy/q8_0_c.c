@@ -17,8 +17,21 @@ void wfs_encode_q8_0_c(const float *src, void *dst, size_t n_elems)
         }
         d = amax / 127.0f;
         inverse = d != 0 ? 1.0f / d : 0;
-        put_u16(block, f16_of(d));
+        put_u16(block, f16_scale_of(d));
         for (int i = 0; i < Q8_0_ELEMS; i++)
             block[Q8_0_QS + i] = (uint8_t)round_int(src[i] * inverse);
+    }
+}
+
+/* Source: dequantize_row_q8_0. */
+void wfs_dequantize_q8_0_c(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+
+    for (size_t b = 0; b < n_elems / Q8_0_ELEMS; b++, dst += Q8_0_ELEMS, block += Q8_0_BYTES) {
+        float d = f16_scale(get_u16(block));
+
+        for (int i = 0; i < Q8_0_ELEMS; i++)
+            dst[i] = (float)(int8_t)block[Q8_0_QS + i] * d;
     }
 }

@@ -2,12 +2,25 @@
 
 static void fill_c(struct wfs_kernels *k)
 {
-    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_c;
+    k->encode[WFS_TYPE_Q4_0] = wfs_encode_q4_0_c;
+    k->encode[WFS_TYPE_Q4_1] = wfs_encode_q4_1_c;
     k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_c;
     k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_c;
-    k->validate[WFS_TYPE_Q8_0] = wfs_validate_q8_0_c;
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_c;
+    k->encode_weighted[WFS_TYPE_Q4_0] = wfs_encode_weighted_q4_0_c;
+    k->encode_weighted[WFS_TYPE_Q4_1] = wfs_encode_weighted_q4_1_c;
+    k->encode_weighted[WFS_TYPE_Q5_0] = wfs_encode_weighted_q5_0_c;
+    k->encode_weighted[WFS_TYPE_Q5_1] = wfs_encode_weighted_q5_1_c;
+    k->dequantize[WFS_TYPE_Q4_0] = wfs_dequantize_q4_0_c;
+    k->dequantize[WFS_TYPE_Q4_1] = wfs_dequantize_q4_1_c;
+    k->dequantize[WFS_TYPE_Q5_0] = wfs_dequantize_q5_0_c;
+    k->dequantize[WFS_TYPE_Q5_1] = wfs_dequantize_q5_1_c;
+    k->dequantize[WFS_TYPE_Q8_0] = wfs_dequantize_q8_0_c;
+    k->validate[WFS_TYPE_Q4_0] = wfs_validate_q4_0_c;
+    k->validate[WFS_TYPE_Q4_1] = wfs_validate_q4_1_c;
     k->validate[WFS_TYPE_Q5_0] = wfs_validate_q5_0_c;
     k->validate[WFS_TYPE_Q5_1] = wfs_validate_q5_1_c;
+    k->validate[WFS_TYPE_Q8_0] = wfs_validate_q8_0_c;
 }
 
 #if defined(__x86_64__)

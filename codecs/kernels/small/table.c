@@ -1,7 +1,29 @@
 #include "slots.h"
 
+static void fill_c(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_TQ1_0] = wfs_encode_tq1_0_c;
+    k->encode[WFS_TYPE_TQ2_0] = wfs_encode_tq2_0_c;
+    k->encode[WFS_TYPE_MXFP4] = wfs_encode_mxfp4_c;
+    k->encode[WFS_TYPE_NVFP4] = wfs_encode_nvfp4_c;
+    k->encode[WFS_TYPE_Q1_0] = wfs_encode_q1_0_c;
+    k->encode[WFS_TYPE_Q2_0] = wfs_encode_q2_0_c;
+    k->dequantize[WFS_TYPE_TQ1_0] = wfs_dequantize_tq1_0_c;
+    k->dequantize[WFS_TYPE_TQ2_0] = wfs_dequantize_tq2_0_c;
+    k->dequantize[WFS_TYPE_MXFP4] = wfs_dequantize_mxfp4_c;
+    k->dequantize[WFS_TYPE_NVFP4] = wfs_dequantize_nvfp4_c;
+    k->dequantize[WFS_TYPE_Q1_0] = wfs_dequantize_q1_0_c;
+    k->dequantize[WFS_TYPE_Q2_0] = wfs_dequantize_q2_0_c;
+    k->validate[WFS_TYPE_TQ1_0] = wfs_validate_tq1_0_c;
+    k->validate[WFS_TYPE_TQ2_0] = wfs_validate_tq2_0_c;
+    k->validate[WFS_TYPE_MXFP4] = wfs_validate_mxfp4_c;
+    k->validate[WFS_TYPE_NVFP4] = wfs_validate_nvfp4_c;
+    k->validate[WFS_TYPE_Q1_0] = wfs_validate_q1_0_c;
+    k->validate[WFS_TYPE_Q2_0] = wfs_validate_q2_0_c;
+}
+
 void wfs_fill_small(struct wfs_kernels *k, enum wfs_isa isa)
 {
-    (void)k;
+    fill_c(k);
     (void)isa;
 }
