@@ -492,6 +492,8 @@ def register():
         with_tensor("model.layers.0.self_attn.q_proj.bias", (0,)),
         known={"*.gguf": "a bias without elements is no model; the converter writes it, llama.cpp cannot use it"},
     )
+    Case("boolean-heads", tiny(heads=1, kv=1), change=set_config(num_attention_heads=True), **one)
+    Case("boolean-kv-heads", tiny(kv=1), change=set_config(num_key_value_heads=True), **one)
     Case("odd-head-rows", tiny(), change=set_config(num_attention_heads=7))
     Case("bad-rope-type", tiny(rope_scaling={"rope_type": "llama3", "factor": "eight"}))
 

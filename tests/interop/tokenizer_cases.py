@@ -324,6 +324,7 @@ def spm_cases():
     yield spm_case("spm-prefix-space-false", tokenizer_config=dict(LLAMA2_CONFIG, add_prefix_space=False))
     yield spm_case("spm-prefix-space-null", tokenizer_config=dict(LLAMA2_CONFIG, add_prefix_space=None))
     yield spm_case("spm-ids", config={"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": N_SPM, "unk_token_id": 0})
+    yield spm_case("spm-boolean-ids", config={"bos_token_id": True, "eos_token_id": False, "pad_token_id": True})
     yield spm_case("spm-decoder", vocab_size=N_SPM + 8, tokenizer_config=dict(LLAMA2_CONFIG, added_tokens_decoder={
         **decoder, str(N_SPM): {"content": "▁a▁", "special": False}, str(N_SPM + 1): {"content": "<|looks|>"},
         " %d " % (N_SPM + 2): {"content": "x"}, "+%d" % (N_SPM + 3): {"content": "y", "special": 1},
@@ -350,6 +351,12 @@ def spm_cases():
 
     def empty_piece(m):
         m.pieces[40].piece = ""
+
+    def nul_piece(m):
+        m.pieces[40].piece = "\0"
+
+    def nul_within(m):
+        m.pieces[40].piece = "a\0b"
 
     def double(m):
         m.pieces[40].piece = m.pieces[41].piece
@@ -385,9 +392,10 @@ def spm_cases():
         m.pieces[N_SPM - 2].ClearField("score")
         m.pieces[N_SPM - 3].score = float("-inf")
 
-    for change in (empty_piece, double, double_across, two_unknown, no_unknown, no_unknown_no_bytes,
+    for change in (empty_piece, nul_within, double, double_across, two_unknown, no_unknown, no_unknown_no_bytes,
                    a_byte_less, bytes_off, bad_byte, types):
         yield spm_case("spm-" + change.__name__.replace("_", "-"), model=changed_model(change))
+    yield spm_case("spm-nul-piece", model=changed_model(nul_piece), says="a NUL is in it")
     unknown_fields = b"\x0a\x13\x0a\x04newp\x15\x00\x00\x80\xbf\x18\x63\x20\x07\x2b\x08\x01\x2c" + b"\xfa\x07\x03abc"
     yield spm_case("spm-unknown-fields", model=SPM_BYTES + unknown_fields, vocab_size=N_SPM + 1)
 
@@ -454,6 +462,21 @@ def broken_cases():
         tokenizer["model"].update(change)
         tokenizer["model"] = {k: v for k, v in tokenizer["model"].items() if v is not ...}
         yield llama3_case("broken-" + name, tokenizer)
+    for name, change in {"null": None, "wordlevel": "WordLevel", "number": 1}.items():
+        tokenizer = llama3()
+        tokenizer["model"]["type"] = change
+        yield llama3_case("model-type-" + name, tokenizer)
+    for name, change in {
+            "empty": ("", ""), "prefix": ("##", None), "suffix": (None, "</w>"), "number": (1, None),
+            "list": (None, [])}.items():
+        tokenizer = llama3()
+        tokenizer["model"]["continuing_subword_prefix"], tokenizer["model"]["end_of_word_suffix"] = change
+        # The converter goes on with a suffix, though the merges then stand for other texts than those they show.
+        yield llama3_case("affix-" + name, tokenizer,
+                          says="model.end_of_word_suffix '</w>' is not supported" if name == "suffix" else None)
+    for name, value in {"null": None, "huge": 1e30, "boolean": True, "string": "4096", "list": [4096],
+                        "object": {}, "negative": -1, "zero": 0}.items():
+        yield llama3_case("max-length-" + name, tokenizer_config={"model_max_length": value})
     far = llama3()
     far["model"]["vocab"]["far"] = 1 << 31
     yield llama3_case("broken-far-id", far, says="over the limit")

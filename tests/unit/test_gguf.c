@@ -236,6 +236,11 @@ static void refuses(const char *expect)
     assert_contains(err.msg, expect);
 }
 
+#define HEADS(heads, kv_heads) \
+    "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 256, " \
+    "\"intermediate_size\": 512, \"num_hidden_layers\": 1, \"num_attention_heads\": " heads \
+    ", \"num_key_value_heads\": " kv_heads ", \"vocab_size\": 8}"
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -264,6 +269,11 @@ static void test_refusals(void **state)
     refuses("architecture MixtralForCausalLM is not supported yet");
     make_folder("{\"architectures\": [], \"model_type\": \"llama\"}");
     refuses("does not name an architecture");
+    /* A bool is an int in Python, but torch's reshape() takes none (cases.py has both). */
+    make_folder(HEADS("true", "1"));
+    refuses("config.json: the number of heads is a boolean, an integer is needed");
+    make_folder(HEADS("4", "true"));
+    refuses("config.json: the number of heads is a boolean, an integer is needed");
     make_folder(config_text);
     cJSON_AddStringToObject(files, "hf_quant_config.json", "{}");
     refuses("hf_quant_config.json");

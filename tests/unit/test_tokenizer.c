@@ -156,7 +156,8 @@ static struct asked asked_of(struct memory_folder *m)
 
 static const char *const vectors[] = {
     "llama3", "llama3-base", "merges-legacy", "qwen3", "added-looks", "added-bytes", "post-sep-twice", "spm",
-    "spm-decoder", "hf", "hf-added", "chat-list-default-and-one", "chat-jinja",
+    "spm-decoder", "spm-boolean-ids", "hf", "hf-added", "chat-list-default-and-one", "chat-jinja", "affix-empty",
+    "max-length-boolean",
 };
 
 static void keys_are_the_references(void **state)
@@ -342,6 +343,28 @@ static void cut_sentencepiece_models_are_refused(void **state)
 }
 
 /* Bytes changed at random (by one seed) in every file: a message or a result, never a crash. */
+/*
+ * A NUL within a piece is refused by sentencepiece too; as a piece of its own it is there or not by the library's
+ * version.
+ */
+static void a_piece_with_a_nul_is_refused(void **state)
+{
+    static const struct {
+        const char *model;
+        size_t len;
+    } models[] = { { "\n\x07\n\x03" "a\0b\x18\x01", 9 }, { "\n\x05\n\x01" "\0\x18\x01", 7 } };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct wfs_buf pieces = WFS_BUF_INIT;
+        struct wfs_error err = { 0, "" };
+
+        assert_true(wfs_sentencepiece_parse((const uint8_t *)models[i].model, models[i].len, &pieces, &err) < 0);
+        assert_contains(err.msg, "a NUL is in it");
+        wfs_buf_done(&pieces);
+    }
+}
+
 static void changed_bytes_do_no_harm(void **state)
 {
     static const char *const files[] = { "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "config.json" };
@@ -402,6 +425,10 @@ static void parts_are_the_librarys(void **state)
     free(text.data);
 }
 
+#define BPE(member) \
+    "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]," member "},\"added_tokens\":[]}"
+#define CLASS(member) "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"" member "}"
+
 static void broken_folders_are_explained(void **state)
 {
     static const struct {
@@ -435,6 +462,25 @@ static void broken_folders_are_explained(void **state)
           "{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"auto_map\":1.5}" },
         { "tokenizer.model", "\n\x05\n\x01" "a\x18\x02\n\x05\n\x01" "a\x18\x03",
           "piece 1 ('a'): it is there twice", NULL, NULL },
+        /* What follows the reference refuses as well (tokenizer_cases.py), but for the suffix. */
+        { "tokenizer.json", "{\"model\":{\"type\":null,\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "no model, or one without a type", NULL, NULL },
+        { "tokenizer.json", "{\"model\":{\"type\":1,\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "no model, or one without a type", NULL, NULL },
+        { "tokenizer.json", BPE("\"continuing_subword_prefix\":\"##\""),
+          "model.continuing_subword_prefix '##' is not supported", "tokenizer_config.json", CLASS("") },
+        { "tokenizer.json", BPE("\"continuing_subword_prefix\":1"),
+          "model.continuing_subword_prefix is not a string", "tokenizer_config.json", CLASS("") },
+        { "tokenizer.json", BPE("\"end_of_word_suffix\":[]"), "model.end_of_word_suffix is not a string",
+          "tokenizer_config.json", CLASS("") },
+        { "tokenizer.json", BPE("\"end_of_word_suffix\":\"</w>\""),
+          "model.end_of_word_suffix '</w>' is not supported", "tokenizer_config.json", CLASS("") },
+        { "tokenizer.json", BPE("\"dropout\":null"), "model_max_length is not a number", "tokenizer_config.json",
+          CLASS(",\"model_max_length\":\"4096\"") },
+        { "tokenizer.json", BPE("\"dropout\":null"), "model_max_length is not a number", "tokenizer_config.json",
+          CLASS(",\"model_max_length\":[4096]") },
+        { "tokenizer.json", BPE("\"dropout\":null"), "model_max_length is not a number", "tokenizer_config.json",
+          CLASS(",\"model_max_length\":{}") },
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
           "tokenizer_class is not a string", "tokenizer_config.json", "{\"tokenizer_class\":true}" },
         { "tokenizer.json", "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":[],"
@@ -473,6 +519,7 @@ int main(void)
         cmocka_unit_test(hashes_are_pythons),
         cmocka_unit_test(a_pattern_that_backtracks_without_end_fails),
         cmocka_unit_test(cut_sentencepiece_models_are_refused),
+        cmocka_unit_test(a_piece_with_a_nul_is_refused),
         cmocka_unit_test(changed_bytes_do_no_harm),
         cmocka_unit_test(parts_are_the_librarys),
         cmocka_unit_test(broken_folders_are_explained),
