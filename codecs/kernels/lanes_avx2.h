@@ -66,6 +66,10 @@ static inline void vi_put_bytes(uint8_t *p, vi a)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
+/* LANES bytes widened with zeros; integers to floats (to nearest). */
+static inline vi vi_get_bytes(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
+static inline vf vi_to_floats(vi a) { return _mm256_cvtepi32_ps(a); }
+
 /*
  * LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made
  * quiet).
@@ -78,6 +82,31 @@ static inline void vi_put_words(void *p, vi a)
     vi low = _mm256_and_si256(a, _mm256_set1_epi32(0xffff));
 
     _mm_storeu_si128(p, _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
+}
+
+/* One float to and from binary16, as above. */
+static inline uint16_t half_bits(float v) { return (uint16_t)_cvtss_sh(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline float half_value(uint16_t h) { return _cvtsh_ss(h); }
+
+/* LANES bytes from memory, widened with zeros or with their signs. */
+static inline vi vi_get_bytes(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
+static inline vi vi_get_signed_bytes(const void *p) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(p)); }
+
+static inline vf vf_of_ints(vi a) { return _mm256_cvtepi32_ps(a); }
+static inline vi vi_mul(vi a, vi b) { return _mm256_mullo_epi32(a, b); } /* the low 32 bits */
+static inline vi vi_shr_each(vi a, vi counts) { return _mm256_srlv_epi32(a, counts); }
+static inline vi vm_ints(vm m, vi yes) { return _mm256_and_si256(vf_bits(m), yes); } /* 0 where not */
+static inline vm vm_of_bits(uint32_t bits) /* the inverse of vm_bits; bits beyond LANES count for nothing */
+{
+    vi each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+
+    return vi_floats(_mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each));
+}
+static inline vf vf_lookup(const float table[16], vi index) /* 0 to 15 */
+{
+    vf low = _mm256_permutevar8x32_ps(vf_load(table), index), high = _mm256_permutevar8x32_ps(vf_load(table + 8), index);
+
+    return _mm256_blendv_ps(low, high, vi_floats(_mm256_slli_epi32(index, 28)));
 }
 
 /* Has any 16-bit word, or int32, all bits of mask set? */

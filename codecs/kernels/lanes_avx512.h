@@ -59,6 +59,10 @@ static inline vi vi_low_bytes(vi a) { return _mm512_srai_epi32(_mm512_slli_epi32
 /* The low byte of each lane. */
 static inline void vi_put_bytes(uint8_t *p, vi a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
 
+/* LANES bytes widened with zeros; integers to floats (to nearest). */
+static inline vi vi_get_bytes(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
+static inline vf vi_to_floats(vi a) { return _mm512_cvtepi32_ps(a); }
+
 /*
  * LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made
  * quiet).
@@ -69,6 +73,24 @@ static inline vf vf_get_halves(const void *p) { return _mm512_cvtph_ps(_mm256_lo
 static inline void vf_put_halves(void *p, vf a)
 {
     _mm256_storeu_si256(p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+/* One float to and from binary16, as above. */
+static inline uint16_t half_bits(float v) { return (uint16_t)_cvtss_sh(v, _MM_FROUND_TO_NEAREST_INT); }
+static inline float half_value(uint16_t h) { return _cvtsh_ss(h); }
+
+/* LANES bytes from memory, widened with zeros or with their signs. */
+static inline vi vi_get_bytes(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
+static inline vi vi_get_signed_bytes(const void *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(p)); }
+
+static inline vf vf_of_ints(vi a) { return _mm512_cvtepi32_ps(a); }
+static inline vi vi_mul(vi a, vi b) { return _mm512_mullo_epi32(a, b); } /* the low 32 bits */
+static inline vi vi_shr_each(vi a, vi counts) { return _mm512_srlv_epi32(a, counts); }
+static inline vi vm_ints(vm m, vi yes) { return _mm512_maskz_mov_epi32(m, yes); } /* 0 where not */
+static inline vm vm_of_bits(uint32_t bits) { return (vm)bits; } /* the inverse of vm_bits; drops bits beyond LANES */
+static inline vf vf_lookup(const float table[16], vi index) /* 0 to 15 */
+{
+    return _mm512_permutexvar_ps(index, vf_load(table));
 }
 
 /* Has any 16-bit word, or int32, all bits of mask set? */

@@ -21,13 +21,35 @@ static inline float k_get_scale(const uint8_t *p)
     return float_of(f16_widen(get_u16(p)));
 }
 
+/* Eight levels, one a byte, to be shifted and merged together. */
+static inline uint64_t k_eight(const uint8_t *levels, unsigned mask)
+{
+    uint64_t eight;
+
+    memcpy(&eight, levels, sizeof eight);
+    return eight & 0x0101010101010101u * mask;
+}
+
 /* The low two bits of levels: per 128 of them 32 bytes, byte i for i, i + 32, i + 64 and i + 96, from the low end. */
 static inline void k_put_two_bits(uint8_t *qs, const uint8_t q[K_ELEMS])
 {
-    for (int i = 0; i < K_ELEMS / 4; i++) {
+    for (int i = 0; i < K_ELEMS / 4; i += 8) {
         const uint8_t *l = q + i / 32 * 128 + i % 32;
+        uint64_t eight = k_eight(l, 3) | k_eight(l + 32, 3) << 2 | k_eight(l + 64, 3) << 4 | k_eight(l + 96, 3) << 6;
 
-        qs[i] = (uint8_t)((l[0] & 3) | (l[32] & 3) << 2 | (l[64] & 3) << 4 | (l[96] & 3) << 6);
+        memcpy(qs + i, &eight, sizeof eight);
+    }
+}
+
+/* Bit `bit` of levels: bit j of byte i is that of level 32 j + i. */
+static inline void k_put_one_bit(uint8_t *dst, const uint8_t q[K_ELEMS], int bit)
+{
+    for (int i = 0; i < K_ELEMS / 8; i += 8) {
+        uint64_t eight = 0;
+
+        for (int j = 0; j < 8; j++)
+            eight |= (k_eight(q + 32 * j + i, 1u << bit) >> bit) << j;
+        memcpy(dst + i, &eight, sizeof eight);
     }
 }
 

@@ -60,13 +60,7 @@ static inline void q3_k_put_found(uint8_t *block, float scale, const uint8_t six
 /* The levels plus 4 (0 to 7): the third bits, bit j of byte i for level 32 j + i, and the other two. */
 static inline void q3_k_put_levels(uint8_t *block, const uint8_t q[Q3_K_ELEMS])
 {
-    for (int i = 0; i < 32; i++) {
-        uint8_t high = 0;
-
-        for (int j = 0; j < 8; j++)
-            high |= (uint8_t)(q[32 * j + i] >> 2 << j);
-        block[Q3_K_HMASK + i] = high;
-    }
+    k_put_one_bit(block + Q3_K_HMASK, q, 2);
     k_put_two_bits(block + Q3_K_QS, q);
 }
 

@@ -78,21 +78,11 @@ static inline void q4_k_put_scales(uint8_t *block, const float scales[Q4_K_SUBS]
 /* The low nibbles of the levels: pairs of sub-blocks share bytes. */
 static inline void q4_k_put_nibbles(uint8_t *qs, const uint8_t q[Q4_K_ELEMS])
 {
-    for (int j = 0; j < Q4_K_SUBS; j += 2, q += 2 * Q4_K_SUB, qs += Q4_K_SUB) {
-        for (int i = 0; i < Q4_K_SUB; i++)
-            qs[i] = (uint8_t)((q[i] & 15) | q[i + Q4_K_SUB] << 4);
-    }
-}
+    for (int i = 0; i < Q4_K_ELEMS / 2; i += 8) {
+        const uint8_t *l = q + i / 32 * 64 + i % 32;
+        uint64_t eight = k_eight(l, 15) | k_eight(l + 32, 15) << 4;
 
-/* The fifth bits: bit j of byte i is value i of sub-block j. */
-static inline void q5_k_put_fifth_bits(uint8_t *qh, const uint8_t q[Q4_K_ELEMS])
-{
-    for (int i = 0; i < Q4_K_SUB; i++) {
-        unsigned bits = 0;
-
-        for (int j = 0; j < Q4_K_SUBS; j++)
-            bits |= (unsigned)(q[Q4_K_SUB * j + i] >> 4) << j;
-        qh[i] = (uint8_t)bits;
+        memcpy(qs + i, &eight, sizeof eight);
     }
 }
 

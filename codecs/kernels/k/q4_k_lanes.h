@@ -101,7 +101,7 @@ static void q5_k_batch(const float *x, const float *weights, uint8_t *dst, int n
     for (int b = 0; b < n; b++, x += Q4_K_ELEMS, dst += Q5_K_BYTES) {
         if (q4_k_put_block(&q5_k_plain, x, &found, weights ? &scales : NULL, b, dst, q)) {
             q4_k_put_nibbles(dst + Q5_K_QS, q);
-            q5_k_put_fifth_bits(dst + Q5_K_QH, q);
+            k_put_one_bit(dst + Q5_K_QH, q, 4);
         } else if (weights) {
             wfs_encode_weighted_q5_k_c(x, weights + b * Q4_K_ELEMS, dst, Q4_K_ELEMS);
         } else {

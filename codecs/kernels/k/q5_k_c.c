@@ -9,7 +9,7 @@ void wfs_encode_q5_k_c(const float *src, void *dst, size_t n_elems)
     for (size_t b = 0; b < n_elems / Q4_K_ELEMS; b++, src += Q4_K_ELEMS, block += Q5_K_BYTES) {
         q4_k_find(&q5_k_plain, src, block, q);
         q4_k_put_nibbles(block + Q5_K_QS, q);
-        q5_k_put_fifth_bits(block + Q5_K_QH, q);
+        k_put_one_bit(block + Q5_K_QH, q, 4);
     }
 }
 
@@ -21,7 +21,7 @@ void wfs_encode_weighted_q5_k_c(const float *src, const float *weights, void *ds
     for (size_t i = 0; i < n_elems; i += Q4_K_ELEMS, block += Q5_K_BYTES) {
         q4_k_find_weighted(&q5_k_weighted, src + i, weights + i, 63, block, q);
         q4_k_put_nibbles(block + Q5_K_QS, q);
-        q5_k_put_fifth_bits(block + Q5_K_QH, q);
+        k_put_one_bit(block + Q5_K_QH, q, 4);
     }
 }
 

@@ -38,15 +38,16 @@ static inline bool q6_k_put_scales(uint8_t *block, const float scales[Q6_K_SUBS]
 /* Per 128 values, of four runs of 32: nibbles of runs 0 and 2, then of 1 and 3; the upper two bits of all four. */
 static inline void q6_k_put_levels(uint8_t *block, const uint8_t q[Q6_K_ELEMS])
 {
-    for (int half = 0; half < 2; half++) {
-        const uint8_t *h = q + 128 * half;
-        uint8_t *low = block + 64 * half, *high = block + Q6_K_QH + 32 * half;
+    for (int i = 0; i < Q6_K_ELEMS / 4; i += 8) {
+        const uint8_t *l = q + i / 32 * 128 + i % 32;
+        uint8_t *low = block + i / 32 * 64 + i % 32;
+        uint64_t low0 = k_eight(l, 15) | k_eight(l + 64, 15) << 4;
+        uint64_t low1 = k_eight(l + 32, 15) | k_eight(l + 96, 15) << 4;
+        uint64_t high = k_eight(l, 48) >> 4 | k_eight(l + 32, 48) >> 2 | k_eight(l + 64, 48) | k_eight(l + 96, 48) << 2;
 
-        for (int i = 0; i < 32; i++) {
-            low[i] = (uint8_t)((h[i] & 0x0f) | (h[i + 64] & 0x0f) << 4);
-            low[i + 32] = (uint8_t)((h[i + 32] & 0x0f) | (h[i + 96] & 0x0f) << 4);
-            high[i] = (uint8_t)(h[i] >> 4 | h[i + 32] >> 4 << 2 | h[i + 64] >> 4 << 4 | h[i + 96] >> 4 << 6);
-        }
+        memcpy(low, &low0, sizeof low0);
+        memcpy(low + 32, &low1, sizeof low1);
+        memcpy(block + Q6_K_QH + i, &high, sizeof high);
     }
 }
 
