@@ -66,10 +66,6 @@ static inline void vi_put_bytes(uint8_t *p, vi a)
     _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
 }
 
-/* LANES bytes widened with zeros; integers to floats (to nearest). */
-static inline vi vi_get_bytes(const void *p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
-static inline vf vi_to_floats(vi a) { return _mm256_cvtepi32_ps(a); }
-
 /*
  * LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made
  * quiet).

@@ -59,10 +59,6 @@ static inline vi vi_low_bytes(vi a) { return _mm512_srai_epi32(_mm512_slli_epi32
 /* The low byte of each lane. */
 static inline void vi_put_bytes(uint8_t *p, vi a) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a)); }
 
-/* LANES bytes widened with zeros; integers to floats (to nearest). */
-static inline vi vi_get_bytes(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
-static inline vf vi_to_floats(vi a) { return _mm512_cvtepi32_ps(a); }
-
 /*
  * LANES 16-bit words from and to memory: widened with zeros, the low halves; and binary16 (nearest even; NaNs made
  * quiet).
