@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "fs_private.h"
 #include "generation.h"
+#include "gguf/recipe.h"
 #include "json_text.h"
 
 #include <assert.h>
@@ -347,6 +348,8 @@ static int copy_options(struct wfs_fs *fs, const struct wfs_fs_options *options,
 
     if (options) {
         *o = *options;
+        o->recipes = NULL;
+        o->n_recipes = 0;
         o->views = options->views ? strdup(options->views) : NULL;
         o->model_name = options->model_name ? strdup(options->model_name) : NULL;
         o->pretokenizer = options->pretokenizer ? strdup(options->pretokenizer) : NULL;
@@ -354,9 +357,16 @@ static int copy_options(struct wfs_fs *fs, const struct wfs_fs_options *options,
             (options->pretokenizer && !o->pretokenizer))
             return wfs_error_set(err, ENOMEM, "out of memory");
     }
+    if (options && options->n_recipes > 0) {
+        o->recipes = calloc(options->n_recipes, sizeof *o->recipes);
+        if (!o->recipes)
+            return wfs_error_nomem(err);
+        for (; o->n_recipes < options->n_recipes; o->n_recipes++)
+            o->recipes[o->n_recipes] = wfs_gguf_recipe_ref(options->recipes[o->n_recipes]);
+    }
     if (o->cache_size == 0)
         o->cache_size = DEFAULT_CACHE_SIZE;
-    return wfs_listing_init(&fs->listing, o->views, err);
+    return wfs_listing_init(&fs->listing, o, err);
 }
 
 static int open_all(struct wfs_fs *fs, const char *path, struct wfs_error *err)
@@ -432,6 +442,9 @@ void wfs_fs_close(struct wfs_fs *fs)
     free((char *)fs->options.views);
     free((char *)fs->options.model_name);
     free((char *)fs->options.pretokenizer);
+    for (size_t i = 0; i < fs->options.n_recipes; i++)
+        wfs_gguf_recipe_unref(fs->options.recipes[i]);
+    free(fs->options.recipes);
     free(fs->source_path);
     pthread_cond_destroy(&fs->idle);
     pthread_mutex_destroy(&fs->lock);

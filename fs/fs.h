@@ -16,12 +16,16 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+struct wfs_gguf_recipe; /* gguf/recipe.h */
+
 /* Options that change what is shown or how it is made. The command line and -o fill them through mount/options. */
 struct wfs_fs_options {
     /* What is listed, NULL = all: names and globs ("model.safetensors:tensors:*.gguf", "none"), by comma or colon. */
     const char *views;
     const char *model_name;   /* the converter's --model-name */
     const char *pretokenizer; /* force tokenizer.ggml.pre */
+    struct wfs_gguf_recipe **recipes; /* GGUF views of the user's own; the filesystem takes references */
+    size_t n_recipes;
     uint64_t cache_size;      /* bytes; default 512 MiB */
     unsigned workers;         /* 0 = default */
     bool no_io_uring;

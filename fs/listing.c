@@ -1,6 +1,7 @@
 #include "listing.h"
 #include "containers/select.h"
-#include "gguf/gguf.h"
+#include "fs.h"
+#include "gguf/recipe.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -20,7 +21,7 @@ static bool matches(const char *pattern, const char *path)
     return strncmp(path, TENSORS "/", n + 1) == 0 && fnmatch(pattern, TENSORS, FNM_PATHNAME) == 0;
 }
 
-static bool can_match(const char *pattern)
+static bool can_match(const struct wfs_fs_options *options, const char *pattern)
 {
     char name[64];
 
@@ -32,11 +33,16 @@ static bool can_match(const char *pattern)
         if (matches(pattern, name))
             return true;
     }
+    for (size_t i = 0; i < options->n_recipes; i++) {
+        if (matches(pattern, options->recipes[i]->view))
+            return true;
+    }
     return false;
 }
 
-int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *err)
+int wfs_listing_init(struct wfs_listing *l, const struct wfs_fs_options *options, struct wfs_error *err)
 {
+    const char *text = options->views;
     char *rest, *item;
 
     memset(l, 0, sizeof *l);
@@ -56,7 +62,7 @@ int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *
             l->all = true;
         } else if (strcmp(item, "none") == 0) {
             continue;
-        } else if (can_match(item)) {
+        } else if (can_match(options, item)) {
             l->patterns[l->n_patterns++] = item;
         } else {
             wfs_error_set(err, EINVAL, "views: \"%s\" matches no view (try all, none, %s, %s, *.gguf)", item,

@@ -14,11 +14,13 @@ struct wfs_listing {
     bool all;
 };
 
+struct wfs_fs_options; /* fs.h */
+
 /*
- * text: patterns separated by ',' or ':', "all", "none", or NULL (all). An item that can match no view is -EINVAL with
- * err naming it.
+ * options->views: patterns separated by ',' or ':', "all", "none", or NULL (all). An item that can match no view, the
+ * user's own (options->recipes) among them, is -EINVAL with err naming it.
  */
-int wfs_listing_init(struct wfs_listing *l, const char *text, struct wfs_error *err);
+int wfs_listing_init(struct wfs_listing *l, const struct wfs_fs_options *options, struct wfs_error *err);
 void wfs_listing_done(struct wfs_listing *l);
 
 /*

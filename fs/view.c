@@ -1,5 +1,6 @@
 #include "view.h"
 #include "base/cleanup.h"
+#include "gguf/recipe.h"
 #include "writers/npy.h"
 #include "writers/safetensors.h"
 
@@ -213,45 +214,75 @@ static int layout_npy(const struct wfs_node *n, struct wfs_layout *ret, struct w
 
 /* --- model-<format>.gguf --- */
 
-static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
+/* 1 when the file is added, 0 when the source has one of that name. */
+static int offer_gguf_file(struct wfs_generation *g, const struct wfs_view *view, const char *path, uint32_t arg,
+                           bool unusual, struct wfs_error *err)
 {
     const char *reason = g->model->problem ? g->model->problem : g->model->problem_gguf;
+    struct wfs_node *n;
+    int r = add_file(g, view, path, arg, &n, err);
+
+    if (r <= 0)
+        return r;
+    n->mtime = g->mtime_all;
+    n->unusual = unusual;
+    n->listed = wfs_listing_has(wfs_fs_listing(g->fs), path, unusual);
+    return reason && wfs_node_withhold(n, reason) < 0 ? out_of_memory(err) : 1;
+}
+
+/* A node's arg counts the formats, then the user's recipes. */
+static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
+{
+    const struct wfs_fs_options *options = wfs_fs_options_of(g->fs);
 
     for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
         char path[64];
-        struct wfs_node *n;
         int r;
 
         snprintf(path, sizeof path, "model-%s.gguf", wfs_gguf_formats[i].name);
-        r = add_file(g, view, path, (uint32_t)i, &n, err);
+        r = offer_gguf_file(g, view, path, (uint32_t)i, !wfs_gguf_formats[i].usual, err);
         if (r < 0)
             return r;
-        if (r == 0)
-            continue;
-        n->mtime = g->mtime_all;
-        n->unusual = !wfs_gguf_formats[i].usual;
-        n->listed = wfs_listing_has(wfs_fs_listing(g->fs), path, n->unusual);
-        if (reason && wfs_node_withhold(n, reason) < 0)
+    }
+    for (size_t i = 0; i < options->n_recipes; i++) {
+        const char *path = options->recipes[i]->view;
+        int r = offer_gguf_file(g, view, path, (uint32_t)(wfs_gguf_n_formats + i), false, err);
+
+        if (r == 0 && wfs_generation_withhold(g, path, view->kind, "the source has a file of that name") < 0)
             return out_of_memory(err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
 
+static const struct wfs_gguf_request *request_of(const struct wfs_node *n)
+{
+    const struct wfs_fs_options *options = wfs_fs_options_of(n->generation->fs);
+
+    if (n->arg < wfs_gguf_n_formats)
+        return &wfs_gguf_formats[n->arg].request;
+    return &options->recipes[n->arg - wfs_gguf_n_formats]->request;
+}
+
 static int layout_gguf(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
 {
-    return wfs_gguf_layout(n->generation->gguf, &wfs_gguf_formats[n->arg].request, ret, err);
+    return wfs_gguf_layout(n->generation->gguf, request_of(n), ret, err);
 }
 
 static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
 {
+    const struct wfs_gguf_request *request = request_of(n);
     struct wfs_gguf_measure measure;
     struct wfs_error err;
 
     if (!g->gguf_measures)
-        g->gguf_measures = calloc(wfs_gguf_n_formats, sizeof *g->gguf_measures);
+        g->gguf_measures = calloc(wfs_gguf_n_formats + wfs_fs_options_of(g->fs)->n_recipes, sizeof *g->gguf_measures);
     if (!g->gguf || !g->gguf_measures) {
         wfs_node_withhold(n, g->gguf_reason ? g->gguf_reason : "out of memory");
-    } else if (wfs_gguf_measure(g->gguf, &wfs_gguf_formats[n->arg].request, &measure, &err) < 0) {
+    } else if (request->imatrix_file && !request->imatrix) {
+        wfs_node_withhold(n, "importance matrices are not read by this version yet");
+    } else if (wfs_gguf_measure(g->gguf, request, &measure, &err) < 0) {
         wfs_node_withhold(n, err.msg);
     } else {
         g->gguf_measures[n->arg] = measure;
@@ -262,7 +293,7 @@ static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
 const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n)
 {
     if (n->kind != WFS_NODE_FILE || n->view->prepare != prepare_gguf || n->state != WFS_STATE_READY ||
-        wfs_gguf_formats[n->arg].request.converter)
+        request_of(n)->converter)
         return NULL;
     return &n->generation->gguf_measures[n->arg];
 }

@@ -101,7 +101,12 @@ static int take_long(struct parser *p, const char *arg)
             return take_flag(p, flag, shown, equals ? strchr(arg, '=') + 1 : NULL);
     }
     if (p->command->takes_options) {
-        int r = wfs_options_set(&p->args->options, name, equals ? equals + 1 : NULL, &p->err);
+        const char *value = equals ? equals + 1 : NULL;
+        int r;
+
+        if (!value && wfs_options_needs_value(name) && p->at < p->argc)
+            value = p->argv[p->at++];
+        r = wfs_options_set(&p->args->options, name, value, &p->err);
 
         if (r != -ENOENT)
             return r;

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "recipes.h"
 #include "tokenizer/fingerprint.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 enum { MAX_WORKERS = 1024 };
 #define MIN_CACHE ((uint64_t)1 << 20)
 
-enum kind { TEXT, SIZE, WORKERS, MASK, USER, GROUP, FLAG, NEGATED };
+enum kind { TEXT, SIZE, WORKERS, MASK, USER, GROUP, FLAG, NEGATED, RECIPE, RECIPES };
 
 struct row {
     const char *name;
@@ -27,6 +28,9 @@ struct row {
 static const struct row rows[] = {
     { "views", TEXT, FIELD(fs.views), "LIST",
       "what is listed, as in tensors:*.gguf, or none; others open by name" },
+    { "view", RECIPE, 0, "RECIPE",
+      "a GGUF view of your own, as in 'model-mine.gguf q4_k_m output=q8_0'; may be repeated" },
+    { "views_file", RECIPES, 0, "FILE", "more of them: one a line, # begins a comment" },
     { "model_name", TEXT, FIELD(fs.model_name), "NAME", "the converter's --model-name" },
     { "pretokenizer", TEXT, FIELD(fs.pretokenizer), "NAME", "forces tokenizer.ggml.pre where it is not known" },
     { "cache_size", SIZE, FIELD(fs.cache_size), "SIZE", "memory for converted data (512M when not given; K, M, G, T)" },
@@ -70,6 +74,7 @@ void wfs_options_done(struct wfs_options *o)
             *text = NULL;
         }
     }
+    wfs_recipes_done(o);
 }
 
 /* Decimal digits (base 10) or octal (base 8) only: no sign, no space. */
@@ -182,6 +187,10 @@ static const char *allowed(enum kind kind)
         return "no value";
     case NEGATED:
         return "yes or no";
+    case RECIPE:
+        return "NAME.gguf TYPE [WORD…], as in 'model-mine.gguf q4_k_m output=q8_0'";
+    case RECIPES:
+        return "a file with one recipe a line";
     }
     return "";
 }
@@ -231,7 +240,18 @@ static bool set_parsed(const struct row *row, void *field, const char *value)
             *(bool *)field = !yes;
         return known;
     case TEXT:
+    case RECIPE:
+    case RECIPES:
         break;
+    }
+    return false;
+}
+
+bool wfs_options_needs_value(const char *key)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (strcmp(rows[i].name, key) == 0)
+            return rows[i].kind != FLAG;
     }
     return false;
 }
@@ -248,6 +268,10 @@ int wfs_options_set(struct wfs_options *o, const char *key, const char *value, s
                                               "(it has llama-bpe, qwen2, gpt-2 and others)", value);
         if (rows[i].kind == TEXT && value && *value)
             return set_text(field, value, err);
+        if (rows[i].kind == RECIPE && value)
+            return wfs_recipes_add(o, value, err);
+        if (rows[i].kind == RECIPES && value)
+            return wfs_recipes_add_file(o, value, err);
         if (set_parsed(&rows[i], field, value))
             return 0;
         if (!value)

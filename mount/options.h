@@ -24,6 +24,9 @@ struct wfs_options {
 void wfs_options_init(struct wfs_options *o);
 void wfs_options_done(struct wfs_options *o);
 
+/* Whether an option of that name cannot do without a value. */
+bool wfs_options_needs_value(const char *key);
+
 /*
  * Sets one option. value is NULL when there was no "=". 0; -ENOENT when weightfs has no such option; -EINVAL when the
  * value is malformed; -ENOMEM. The message names the option, the value and what is allowed.

@@ -5,7 +5,9 @@
 #include "check.h"
 
 #include "arguments.h"
+#include "commands.h"
 #include "fstab.h"
+#include "gguf/recipe.h"
 #include "options.h"
 
 #include <errno.h>
@@ -244,6 +246,50 @@ static void a_command_line(void **state)
     assert_string_equal(a.flag[1], "a=b");
 }
 
+/* The words of a recipe have a test of their own: test_recipe.c. */
+static void views_of_ones_own(void **state)
+{
+    char file[] = "/tmp/weightfs-views-XXXXXX", list[100];
+    char *argv[] = { "--view", "a.gguf q4_0 pure", "--view=b.gguf q8_0", "mnt" };
+    struct wfs_arguments args;
+    struct wfs_options o;
+    struct wfs_error err = { 0 };
+    int fd = mkstemp(file);
+
+    (void)state;
+    assert_int_equal(wfs_arguments_parse(&wfs_command_ls, 4, argv, &args), 0);
+    assert_int_equal(args.options.fs.n_recipes, 2);
+    assert_string_equal(args.options.fs.recipes[0]->view, "a.gguf");
+    assert_true(args.options.fs.recipes[0]->request.recipe.pure);
+    assert_string_equal(args.options.fs.recipes[1]->view, "b.gguf");
+    assert_int_equal(wfs_options_set(&args.options, "view", "a.gguf q8_0", &err), -EINVAL);
+    assert_contains(err.msg, "option view: \"a.gguf\": there is a view of this name before it");
+    assert_int_equal(args.options.fs.n_recipes, 2);
+    wfs_options_done(&args.options);
+
+    assert_true(dprintf(fd, "# mine\n\n  c.gguf q6_k\n\t# more\nd.gguf q4_k_m tensor-type=blk.[0-3]{1\\,2}=q8_0") > 0);
+    snprintf(list, sizeof list, "views_file=%s,view=e.gguf q4_0 tensor-type=a{1\\,2}=q8_0,umask=022", file);
+    assert_int_equal(set_list(&o, list, 0, &err), -EINVAL); /* in the file, a comma needs no backslash */
+    assert_contains(err.msg, "line 5: ");
+    wfs_options_done(&o);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    lseek(fd, 0, SEEK_SET);
+    assert_true(dprintf(fd, "# mine\n\n  c.gguf q6_k\r\n\t# more\nd.gguf q4_k_m tensor-type=blk.[0-3]{1,2}=q8_0") > 0);
+    assert_int_equal(set_list(&o, list, 0, &err), 0);
+    assert_int_equal(o.fs.n_recipes, 3);
+    assert_string_equal(o.fs.recipes[2]->view, "e.gguf");
+    assert_int_equal(o.fs.recipes[1]->request.recipe.n_overrides, 1);
+    assert_int_equal(o.mode_mask, 022);
+    wfs_options_done(&o);
+    close(fd);
+    unlink(file);
+    wfs_options_init(&o);
+    assert_int_equal(wfs_options_set(&o, "views_file", file, &err), -EINVAL);
+    assert_contains(err.msg, file);
+    assert_int_equal(wfs_options_set(&o, "views_file", "/", &err), -EISDIR);
+    wfs_options_done(&o);
+}
+
 static void usage_errors(void **state)
 {
     struct wfs_arguments a;
@@ -273,6 +319,7 @@ int main(void)
         cmocka_unit_test(the_helper_s_arguments),
         cmocka_unit_test(the_helper_s_errors_name_what_is_wrong),
         cmocka_unit_test(a_command_line),
+        cmocka_unit_test(views_of_ones_own),
         cmocka_unit_test(usage_errors),
     };
 
