@@ -37,6 +37,11 @@ static void fill_avx2(struct wfs_kernels *k)
     k->encode_weighted[WFS_TYPE_Q4_K] = wfs_encode_weighted_q4_k_avx2;
     k->encode_weighted[WFS_TYPE_Q5_K] = wfs_encode_weighted_q5_k_avx2;
     k->encode_weighted[WFS_TYPE_Q6_K] = wfs_encode_weighted_q6_k_avx2;
+    k->dequantize[WFS_TYPE_Q2_K] = wfs_dequantize_q2_k_avx2;
+    k->dequantize[WFS_TYPE_Q3_K] = wfs_dequantize_q3_k_avx2;
+    k->dequantize[WFS_TYPE_Q4_K] = wfs_dequantize_q4_k_avx2;
+    k->dequantize[WFS_TYPE_Q5_K] = wfs_dequantize_q5_k_avx2;
+    k->dequantize[WFS_TYPE_Q6_K] = wfs_dequantize_q6_k_avx2;
 }
 
 static void fill_avx512(struct wfs_kernels *k)
@@ -51,6 +56,11 @@ static void fill_avx512(struct wfs_kernels *k)
     k->encode_weighted[WFS_TYPE_Q4_K] = wfs_encode_weighted_q4_k_avx512;
     k->encode_weighted[WFS_TYPE_Q5_K] = wfs_encode_weighted_q5_k_avx512;
     k->encode_weighted[WFS_TYPE_Q6_K] = wfs_encode_weighted_q6_k_avx512;
+    k->dequantize[WFS_TYPE_Q2_K] = wfs_dequantize_q2_k_avx512;
+    k->dequantize[WFS_TYPE_Q3_K] = wfs_dequantize_q3_k_avx512;
+    k->dequantize[WFS_TYPE_Q4_K] = wfs_dequantize_q4_k_avx512;
+    k->dequantize[WFS_TYPE_Q5_K] = wfs_dequantize_q5_k_avx512;
+    k->dequantize[WFS_TYPE_Q6_K] = wfs_dequantize_q6_k_avx512;
 }
 #endif
 
