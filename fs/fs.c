@@ -43,6 +43,7 @@ struct wfs_fs {
     bool closing;
     struct wfs_generation *current;
     uint64_t last_number;
+    dev_t own_dev;               /* 0 = not mounted */
     bool looking;                /* a look is under way */
     struct timespec last_look;   /* when the last one began */
     int last_result;
@@ -221,6 +222,7 @@ static int start_generation(struct wfs_fs *fs, struct wfs_source *source, struct
     fs->last_number++;
     old = fs->current;
     fs->current = wfs_generation_ref(g);
+    atomic_store(&source->own_dev, fs->own_dev); /* mounted, perhaps, since the source was opened */
     pthread_mutex_unlock(&fs->lock);
     if (old)
         wfs_fs_log(fs, WFS_LOG_INFO, "the source has changed: generation %" PRIu64, g->number);
@@ -230,6 +232,15 @@ static int start_generation(struct wfs_fs *fs, struct wfs_source *source, struct
     wfs_generation_unref(old);
     wfs_generation_unref(g);
     return 0;
+}
+
+void wfs_fs_set_own_dev(struct wfs_fs *fs, dev_t dev)
+{
+    pthread_mutex_lock(&fs->lock);
+    fs->own_dev = dev;
+    atomic_store(&fs->current->source->own_dev, dev);
+    fs->last_look = (struct timespec){ 0 }; /* the mount may have changed what the source's links lead to */
+    pthread_mutex_unlock(&fs->lock);
 }
 
 struct wfs_generation *wfs_fs_generation(struct wfs_fs *fs)

@@ -44,6 +44,9 @@ struct wfs_fs;
 int wfs_fs_open(const char *path, const struct wfs_fs_options *options, struct wfs_fs **ret, struct wfs_error *err);
 void wfs_fs_close(struct wfs_fs *fs);
 struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs);
+
+/* Once this filesystem is mounted: the mount's st_dev. Links of the source that lead into it are left out. */
+void wfs_fs_set_own_dev(struct wfs_fs *fs, dev_t dev);
 const char *wfs_fs_source_path(const struct wfs_fs *fs);
 
 /* A generation: an immutable tree. Nodes live as long as a reference to their generation is held. */

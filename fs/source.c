@@ -96,6 +96,7 @@ int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_
     atomic_init(&s->refs, 1);
     pthread_mutex_init(&s->lock, NULL);
     s->max_open = wfs_source_max_open();
+    atomic_init(&s->own_dev, base ? atomic_load(&base->own_dev) : 0);
     r = open_folder(s, path, base, err);
     if (r == 0)
         r = wfs_source_walk(s, err);
@@ -190,10 +191,9 @@ int wfs_source_changed(struct wfs_source *s)
         const char *base;
         int dir = wfs_source_parent(&parent, s, s->files[i].path, &base);
 
-        if (dir < 0 || fstatat(dir, base, &st, 0) < 0) {
-            r = dir < 0 ? dir : -errno;
+        r = dir < 0 ? dir : wfs_source_stat(s, dir, base, s->files[i].is_link, &st);
+        if (r < 0)
             break;
-        }
         now = wfs_identity_of(&st);
         if (!wfs_identity_equal(&now, &s->files[i].identity))
             r = -ESTALE;

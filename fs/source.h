@@ -33,6 +33,7 @@ bool wfs_identity_equal(const struct wfs_identity *a, const struct wfs_identity 
 struct wfs_source_file {
     char *path; /* relative to the folder ("onnx/model.onnx") */
     struct wfs_identity identity;
+    bool is_link; /* or was when it was listed */
     /* Protected by the source's lock; while one holds the descriptor they stay. */
     int fd;         /* -1 = not open */
     unsigned users; /* who hold it, or are opening it */
@@ -56,6 +57,7 @@ struct wfs_source {
     char **left_out;          /* "name: reason" of what is not shown, the first 100 */
     size_t n_left_out;
     atomic_uint refs;
+    atomic_uint_fast64_t own_dev; /* st_dev of this program's mount, into which no link is followed; 0 = none */
 
     pthread_mutex_t lock; /* a leaf; protects what follows and the files' descriptors */
     size_t n_open;        /* files that have a descriptor */
@@ -67,9 +69,10 @@ struct wfs_source {
 /*
  * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation)
  * and walks it: at most 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with only
- * that file in it. Fifos, sockets, devices, dangling links, links to folders, folders below the eighth level, those that
- * cannot be read or on which something is mounted (this mount perhaps) and hidden state (".git", ".cache") are left out,
- * silently but for left_out. [may block on a hanging source, as all functions here but find and close]
+ * that file in it. Fifos, sockets, devices, dangling links, links to folders or into this program's own mount, folders
+ * below the eighth level, those that cannot be read or on which something is mounted (this mount perhaps) and hidden
+ * state (".git", ".cache") are left out, silently but for left_out. [may block on a hanging source, as all functions
+ * here but find and close]
  */
 int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
 

@@ -74,10 +74,8 @@ static int open_file(struct wfs_source *s, struct wfs_source_file *f)
     struct wfs_source_parent parent = WFS_SOURCE_PARENT_INIT;
     const char *base;
     int dir = wfs_source_parent(&parent, s, f->path, &base);
-    int fd = dir < 0 ? dir : openat(dir, base, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = dir < 0 ? dir : wfs_source_open_at(s, dir, base, f->is_link);
 
-    if (dir >= 0 && fd < 0)
-        fd = -errno;
     wfs_source_parent_done(&parent);
     return fd;
 }

@@ -57,7 +57,7 @@ static int make_room(struct walk *w, void **array, size_t n, size_t *cap, size_t
     return 0;
 }
 
-static int add_file(struct walk *w, const char *path, const struct stat *st)
+static int add_file(struct walk *w, const char *path, bool is_link, const struct stat *st)
 {
     struct wfs_source *s = w->s;
     int r = make_room(w, (void **)&s->files, s->n_files, &w->files_cap, sizeof *s->files);
@@ -66,7 +66,9 @@ static int add_file(struct walk *w, const char *path, const struct stat *st)
     if (r < 0)
         return r;
     f = &s->files[s->n_files];
-    *f = (struct wfs_source_file){ .path = strdup(path), .identity = wfs_identity_of(st), .fd = -1 };
+    *f = (struct wfs_source_file){
+        .path = strdup(path), .identity = wfs_identity_of(st), .is_link = is_link, .fd = -1,
+    };
     if (!f->path)
         return out_of_memory(w);
     s->n_files++;
@@ -120,7 +122,9 @@ static int walk_subdir(struct walk *w, int fd, const char *name, const char *pat
 
 static int walk_entry(struct walk *w, int fd, const struct dirent *d, const char *path, unsigned depth)
 {
+    bool is_link = d->d_type == DT_LNK;
     struct stat st;
+    int r;
 
     if (d->d_type == DT_DIR) /* not looked at by stat: it may be a mount, perhaps our own */
         return walk_subdir(w, fd, d->d_name, path, depth);
@@ -129,17 +133,20 @@ static int walk_entry(struct walk *w, int fd, const struct dirent *d, const char
             return 0;
         if (S_ISDIR(st.st_mode))
             return walk_subdir(w, fd, d->d_name, path, depth);
+        is_link = S_ISLNK(st.st_mode);
     }
-    if (fstatat(fd, d->d_name, &st, 0) < 0) {
-        if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
-            return leave_out(w, path, "a dangling link");
-        return leave_out(w, path, strerror(errno));
-    }
+    r = wfs_source_stat(w->s, fd, d->d_name, is_link, &st);
+    if (r == -EXDEV && is_link)
+        return leave_out(w, path, "a link that leads into this mount");
+    if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR)
+        return leave_out(w, path, "a dangling link");
+    if (r < 0)
+        return leave_out(w, path, strerror(-r));
     if (S_ISDIR(st.st_mode))
         return leave_out(w, path, "a link to a folder");
     if (!S_ISREG(st.st_mode))
         return leave_out(w, path, S_ISFIFO(st.st_mode) ? "a fifo" : S_ISSOCK(st.st_mode) ? "a socket" : "a device");
-    return add_file(w, path, &st);
+    return add_file(w, path, is_link, &st);
 }
 
 static void close_dir(DIR **d)

@@ -33,6 +33,15 @@ void wfs_source_parent_done(struct wfs_source_parent *p);
  */
 size_t wfs_source_max_open(void);
 
+/*
+ * stat of an entry of a folder, links followed when it is one. 0 or a negative errno: -EXDEV when the link leads into
+ * this program's own mount, which is not entered: the answer would have to come from who asks.
+ */
+int wfs_source_stat(const struct wfs_source *s, int dir_fd, const char *name, bool is_link, struct stat *ret);
+
+/* Opens an entry for reading, the same way. A descriptor or a negative errno. */
+int wfs_source_open_at(const struct wfs_source *s, int dir_fd, const char *name, bool is_link);
+
 /* stat of a subfolder, reached the same way. 0 or a negative errno. */
 int wfs_source_stat_dir(const struct wfs_source *s, const char *path, struct stat *ret);
 

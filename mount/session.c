@@ -21,6 +21,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 enum {
     LOOP_THREADS = 8,         /* none of them ever waits; they copy answers to the kernel */
@@ -37,6 +38,7 @@ struct session {
     struct wfs_fs *fs;
     char *source;   /* its path, owned: what the control thread says may come after the filesystem is closed */
     unsigned minor; /* of the mount's device */
+    char withheld[4000]; /* what the starter is told, from before mounting */
     int signal_fd, loop_ended, all_done; /* event descriptors */
     pthread_t control;
 };
@@ -153,12 +155,9 @@ static void raise_readahead(const struct session *s)
 }
 
 /* To the starter's standard error while it is still ours; to the log all the same, for fstab's mounts and -f. */
-static void tell_withheld(const struct session *s)
+static void tell_withheld(struct session *s)
 {
-    char text[4000];
-
-    wfs_withheld_describe(s->fs, text, sizeof text);
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
+    for (char *rest = s->withheld, *line; (line = strsep(&rest, "\n")) && *line;) {
         if (s->request->daemon->pipe_fd >= 0)
             fprintf(stderr, "weightfs: %s\n", line);
         wfs_log(WFS_LOG_WARNING, "%s: %s", s->request->mountpoint, line);
@@ -281,6 +280,7 @@ static int mount_it(struct session *s, struct wfs_error *err)
     r = wfs_mountpoint_find(s->request->mountpoint, &mounted);
     if (r == 1) {
         s->minor = mounted.minor;
+        wfs_fs_set_own_dev(s->fs, makedev(mounted.major, mounted.minor));
         wfs_mount_info_done(&mounted);
         return 0;
     }
@@ -306,7 +306,7 @@ static int serve(struct session *s, struct wfs_error *err)
 {
     int r;
 
-    tell_withheld(s); /* before the control thread: nobody can close s->fs meanwhile */
+    tell_withheld(s);
     r = pthread_create(&s->control, NULL, control_main, s);
     if (r != 0) {
         fuse_session_unmount(s->se);
@@ -346,7 +346,11 @@ static int prepare(struct session *s, struct wfs_error *err)
     if (!s->source || wfs_skin_new(s->fs, s->request->options, &s->skin) < 0)
         return wfs_error_set(err, ENOMEM, "out of memory");
     r = make_fuse_session(s, err);
-    return r < 0 ? r : mount_it(s, err);
+    if (r < 0)
+        return r;
+    /* It looks into the source by path, where the mount may be next, and nobody answers yet. */
+    wfs_withheld_describe(s->fs, s->withheld, sizeof s->withheld);
+    return mount_it(s, err);
 }
 
 int wfs_session_serve(const struct wfs_session_request *request, struct wfs_error *err)

@@ -212,6 +212,49 @@ def test_mounting_over_or_inside_the_source(own, tmp_path, where):
     assert (source / "model-00001-of-00005.safetensors").exists()
 
 
+def test_mounting_over_a_folder_without_weights(tmp_path):
+    """What is said about the missing weights is not looked for in the mount, where nobody answers yet."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "config.json").write_text("{}")
+    run = rig.weightfs("mount", "-o", "log=%s/log" % tmp_path, source, source, timeout=20)
+    try:
+        assert "no weights found" in run.err
+        assert (source / "config.json").read_text() == "{}"
+    finally:
+        rig.weightfs("umount", source, timeout=20)
+
+
+@pytest.mark.parametrize("where", ["over", "inside"])
+def test_a_link_that_leads_into_the_mount(own, tmp_path, where):
+    """The only worker must not wait for an answer that it has to give itself, nor the daemon keep its own mount busy."""
+    source = own("llama2-12-layers")
+    mnt = source if where == "over" else source / "sub"
+    mnt.mkdir(exist_ok=True)
+    os.symlink(mnt / "config.json", source / "into")
+    os.symlink("into", source / "over-a-link")
+    os.symlink(pathlib.Path("..") / mnt.relative_to(tmp_path) / "config.json", source / "relative")
+    os.symlink("tokenizer.model", source / "beside")
+    rig.weightfs("mount", "-o", "workers=1", source, mnt, timeout=20)
+    pid = rig.daemon_of(mnt)
+    try:
+        for _ in range(2):
+            run = subprocess.run(["ls", "-la", mnt], capture_output=True, timeout=10 * rig.SLOW)
+            assert run.returncode == 0 and b"beside" in run.stdout, run
+            for name in ("into", "over-a-link", "relative"):
+                assert name.encode() not in run.stdout
+                run_cat = subprocess.run(["cat", mnt / name], capture_output=True, timeout=10 * rig.SLOW)
+                assert run_cat.returncode == 1 and b"No such file" in run_cat.stderr, run_cat
+            run = subprocess.run(["cat", mnt / "beside"], capture_output=True, timeout=10 * rig.SLOW)
+            assert run.stdout == (mnt / "tokenizer.model").read_bytes() and run.stdout
+            time.sleep(1)  # the next round looks at the source again
+        rig.weightfs("umount", mnt, timeout=10)
+        rig.wait_for(lambda: rig.process_ended(pid), 10, "the end of the daemon")
+    finally:
+        if rig.is_mounted(mnt):
+            rig.detach(mnt)
+
+
 def test_the_log_file(own, tmp_path):
     source = own("nan")
     log = tmp_path / "the.log"

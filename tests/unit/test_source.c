@@ -395,6 +395,52 @@ static void retired(void **state)
     fixture_done(&f);
 }
 
+/* As if our mount were at /dev/shm: what leads there is not looked at, what leads elsewhere is. */
+static void links_into_the_mount(void **state)
+{
+    static const char *const into[] = { "direct", "relative", "twice", "not there" };
+    char away[] = "/dev/shm/wfs-test-XXXXXX", path[600], text[100];
+    struct fixture f;
+    struct wfs_source *next = NULL;
+    struct stat here, there;
+    int fd = mkstemp(away);
+
+    (void)state;
+    if (fd < 0 || fstat(fd, &there) < 0 || stat("/tmp", &here) < 0 || here.st_dev == there.st_dev)
+        skip(); /* no second file system */
+    close(fd);
+    fixture_init(&f);
+    put(&f, "plain", "x");
+    make_dir(&f, "sub");
+    make_link(&f, away, "direct");
+    snprintf(path, sizeof path, "../../../../../../..%s", away);
+    make_link(&f, path, "relative");
+    make_link(&f, "sub/../direct", "twice");
+    make_link(&f, "/dev/shm//wfs/nothing", "not there");
+    make_link(&f, "sub/../plain", "inside");
+    make_link(&f, "/proc/version", "other"); /* another file system, not ours */
+    open_it(&f);
+    assert_int_equal(f.s->n_files, 6); /* not mounted yet */
+    assert_int_equal(wfs_source_changed(f.s), 0);
+    f.s->own_dev = there.st_dev;
+    assert_int_equal(wfs_source_changed(f.s), -ESTALE);
+    assert_true(wfs_source_fd_get(f.s, wfs_source_find(f.s, "direct"), &f.err) < 0);
+    assert_true(wfs_source_fd_get(f.s, wfs_source_find(f.s, "inside"), &f.err) >= 0);
+    assert_int_equal(wfs_source_open(NULL, f.s, &next, &f.err), 0);
+    wfs_source_close(f.s);
+    f.s = next;
+    assert_int_equal(f.s->n_files, 3);
+    assert_non_null(wfs_source_find(f.s, "inside"));
+    assert_non_null(wfs_source_find(f.s, "other"));
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "%s: a link that leads into this mount", into[i]);
+        if (!left_out(&f, text))
+            fail_msg("%s", text);
+    }
+    fixture_done(&f);
+    unlink(away);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +454,7 @@ int main(void)
         cmocka_unit_test(kept_by_a_reference),
         cmocka_unit_test(more_files_than_descriptors),
         cmocka_unit_test(retired),
+        cmocka_unit_test(links_into_the_mount),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
