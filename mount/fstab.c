@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *last_part(const char *path)
 {
@@ -86,6 +87,17 @@ int wfs_fstab_parse(int argc, char **argv, struct wfs_options *options, struct w
     return r;
 }
 
+static bool is_absent(const char *source)
+{
+    return access(source, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static void usage(FILE *f, const char *program)
+{
+    fprintf(f, "Usage: %s SOURCE MOUNTPOINT [-sfnvrw] [-t TYPE] [-o OPTION,…]\nOptions: `weightfs mount --help`.\n",
+            program);
+}
+
 int wfs_fstab_main(int argc, char **argv)
 {
     struct wfs_mount_request request;
@@ -93,12 +105,17 @@ int wfs_fstab_main(int argc, char **argv)
     struct wfs_error err = { 0 };
     int code;
 
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        usage(stdout, last_part(argv[0]));
+        return 0;
+    }
     wfs_options_init(&options);
     if (wfs_fstab_parse(argc, argv, &options, &request, &err) < 0) {
-        fprintf(stderr, "%s: %s\nUsage: %s SOURCE MOUNTPOINT [-sfnvrw] [-t TYPE] [-o OPTION,…]\nOptions: `weightfs "
-                        "mount --help`.\n",
-                last_part(argv[0]), err.msg, last_part(argv[0]));
+        fprintf(stderr, "%s: %s\n", last_part(argv[0]), err.msg);
+        usage(stderr, last_part(argv[0]));
         code = err.code == ENOMEM ? WFS_FSTAB_SYSTEM : WFS_FSTAB_USAGE;
+    } else if (options.no_fail && is_absent(request.source)) {
+        code = 0;
     } else {
         code = wfs_mount_run(&request);
     }

@@ -19,6 +19,7 @@ bool wfs_fstab_is_helper(const char *program);
 int wfs_fstab_parse(int argc, char **argv, struct wfs_options *options, struct wfs_mount_request *ret,
                     struct wfs_error *err);
 
-int wfs_fstab_main(int argc, char **argv); /* the exit code */
+/* The exit code. Option nofail: a source that does not exist is silently passed over, as mount(8) says of devices. */
+int wfs_fstab_main(int argc, char **argv);
 
 #endif

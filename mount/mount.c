@@ -30,6 +30,9 @@ int wfs_mount_run(const struct wfs_mount_request *request)
     struct wfs_error err = { 0 };
     int r = wfs_preflight(request->source, request->mountpoint, request->options, &mountpoint, &err);
 
+    if (r == 0 && wfs_preflight_has_entries(mountpoint))
+        fprintf(stderr, "%s: note: %s is not empty; what it holds is hidden until the mount ends\n",
+                request->program, mountpoint);
     if (r == 0 && !request->fake)
         r = start_log(request, &err);
     if (r == 0 && !request->fake && !request->foreground) {

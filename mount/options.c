@@ -309,6 +309,8 @@ static int set_item(struct wfs_options *o, char *item, unsigned flags, struct wf
     if ((flags & WFS_LIST_GENERIC) && is_generic(item)) {
         if (strcmp(item, "noexec") == 0 || strcmp(item, "exec") == 0)
             o->no_exec = item[0] == 'n';
+        if (strcmp(item, "nofail") == 0)
+            o->no_fail = true;
         return 0;
     }
     r = wfs_options_set(o, item, value, err ? err : &quiet);

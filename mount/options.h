@@ -19,6 +19,7 @@ struct wfs_options {
     unsigned mode_mask; /* option umask: bits taken from 0444 and 0555 */
     bool allow_other;
     bool no_exec; /* mount(8)'s noexec */
+    bool no_fail; /* mount(8)'s nofail: a source that does not exist is no failure */
 };
 
 void wfs_options_init(struct wfs_options *o);

@@ -122,18 +122,37 @@ static int split(struct wfs_outfile *o, const char *path, struct wfs_error *err)
     return o->name ? 0 : wfs_error_set(err, ENOMEM, "out of memory");
 }
 
-static int make_temp(struct wfs_outfile *o, struct wfs_error *err)
+/* The name by which /proc knows an open file, which is how a file without a name gets one. */
+static const char *name_in_proc(int fd, char *out, size_t size)
+{
+    snprintf(out, size, "/proc/self/fd/%d", fd);
+    return out;
+}
+
+/* False where the filesystem has no files without names, or /proc is not there to name them later. */
+static bool make_nameless(struct wfs_outfile *o)
+{
+    char path[40];
+
+    o->fd = openat(o->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    if (o->fd >= 0 && access(name_in_proc(o->fd, path, sizeof path), F_OK) < 0)
+        wfs_close(&o->fd);
+    return o->fd >= 0;
+}
+
+/* next: makes the file and returns 0, or -1 with errno; EEXIST: another name is tried. */
+static int with_temp_name(struct wfs_outfile *o, int (*next)(struct wfs_outfile *o))
 {
     for (unsigned attempt = 0; attempt < 100; attempt++) {
         free(o->temp);
         /* A long name is cut, so that the temporary one fits in 255 bytes. */
         if (asprintf(&o->temp, ".%.200s.%d-%u.part", o->name, (int)getpid(), attempt) < 0) {
             o->temp = NULL;
-            return wfs_error_set(err, ENOMEM, "out of memory");
+            errno = ENOMEM;
+            return -1;
         }
         watch(-1, o->temp);
-        o->fd = openat(o->dir_fd, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (o->fd >= 0) {
+        if (next(o) == 0) {
             watch(o->dir_fd, o->temp);
             return 0;
         }
@@ -142,6 +161,26 @@ static int make_temp(struct wfs_outfile *o, struct wfs_error *err)
     }
     free(o->temp);
     o->temp = NULL;
+    return -1;
+}
+
+static int create_temp(struct wfs_outfile *o)
+{
+    o->fd = openat(o->dir_fd, o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return o->fd < 0 ? -1 : 0;
+}
+
+static int link_temp(struct wfs_outfile *o)
+{
+    char path[40];
+
+    return linkat(AT_FDCWD, name_in_proc(o->fd, path, sizeof path), o->dir_fd, o->temp, AT_SYMLINK_FOLLOW);
+}
+
+static int make_file(struct wfs_outfile *o, struct wfs_error *err)
+{
+    if (make_nameless(o) || with_temp_name(o, create_temp) == 0)
+        return 0;
     return wfs_error_set(err, errno, "%s: cannot be written: %s", o->shown, strerror(errno));
 }
 
@@ -174,7 +213,7 @@ int wfs_outfile_open(struct wfs_outfile *o, const char *path, bool force, uint64
                              path);
     if (!force && fstatat(o->dir_fd, o->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return wfs_error_set(err, EEXIST, "%s exists already; --force overwrites it", path);
-    r = make_temp(o, err);
+    r = make_file(o, err);
     if (r < 0)
         return r;
     /* Reserves the room where the filesystem can; others find out when they write. */
@@ -207,6 +246,16 @@ int wfs_outfile_write(struct wfs_outfile *o, const struct iovec *iov, int n_iov,
     return 0;
 }
 
+/* A file without a name gets its own when nobody has that; else a temporary one, which can take the other's place. */
+static int name_it(struct wfs_outfile *o)
+{
+    char path[40];
+
+    if (linkat(AT_FDCWD, name_in_proc(o->fd, path, sizeof path), o->dir_fd, o->name, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    return errno == EEXIST && o->force ? with_temp_name(o, link_temp) : -1;
+}
+
 /* Without force, a file that came meanwhile is not overwritten. */
 static int put_in_place(const struct wfs_outfile *o)
 {
@@ -226,16 +275,18 @@ int wfs_outfile_commit(struct wfs_outfile *o, struct wfs_error *err)
 {
     int fd;
 
-    if (!o->temp) {
+    if (!o->name) {
         fd = wfs_steal_fd(&o->fd);
         return close(fd) == 0 ? 0 : wfs_error_set(err, errno, "%s: %s", o->shown, strerror(errno));
     }
     if (fsync(o->fd) < 0)
         return wfs_error_set(err, errno, "%s: writing failed: %s", o->shown, strerror(errno));
+    if (!o->temp && name_it(o) < 0)
+        return wfs_error_set(err, errno, "%s: %s", o->shown, strerror(errno));
     fd = wfs_steal_fd(&o->fd);
     if (close(fd) < 0)
         return wfs_error_set(err, errno, "%s: writing failed: %s", o->shown, strerror(errno));
-    if (put_in_place(o) < 0)
+    if (o->temp && put_in_place(o) < 0)
         return wfs_error_set(err, errno, "%s: %s", o->shown, strerror(errno));
     pending_dir = -1;
     free(o->temp);

@@ -1,6 +1,7 @@
 /*
- * A file that is written whole or not at all: under another name beside its place until it is complete and on disk. A
- * signal that ends the process takes the unfinished file away.
+ * A file that is written whole or not at all: until it is complete and on disk it has no name (O_TMPFILE), so that
+ * nothing stays of it however the process ends. Where a filesystem cannot do that it is under another name beside its
+ * place, and a signal that ends the process takes it away (SIGKILL does not).
  */
 #ifndef WFS_MOUNT_OUTFILE_H
 #define WFS_MOUNT_OUTFILE_H
@@ -14,7 +15,8 @@
 
 struct wfs_outfile {
     int fd, dir_fd;
-    char *name, *temp; /* basenames in dir_fd; owned; NULL when written in place (standard output, a device, a fifo) */
+    char *name, *temp; /* basenames in dir_fd; owned; both NULL when written in place (standard output, a device, a
+                        * fifo), temp while the file has no name */
     const char *shown; /* for messages; the caller's */
     uint64_t size;     /* that it will have */
     bool force;

@@ -176,6 +176,19 @@ int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_o
     return r < 0 ? r : check_mountpoint(mountpoint, ret_mountpoint, err);
 }
 
+bool wfs_preflight_has_entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir)))
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
 unsigned long wfs_preflight_raise_files(void)
 {
     struct rlimit limit;

@@ -12,6 +12,9 @@
 int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
                   struct wfs_error *err);
 
+/* Whether a folder has entries, which a mount on it hides. False when it cannot be looked at. */
+bool wfs_preflight_has_entries(const char *folder);
+
 /* Raises the soft limit of open files to the hard one; returns what it is then. */
 unsigned long wfs_preflight_raise_files(void);
 

@@ -284,6 +284,39 @@ def test_mount_helper_fake_and_exit_codes(model, tmp_path, helper):
     assert rig.weightfs(program=helper(), code=1).err.strip()
 
 
+def test_nofail_passes_over_a_source_that_is_absent(model, tmp_path, helper):
+    """As mount(8) does with devices; what is there and cannot be mounted stays a failure."""
+    mnt, absent = tmp_path / "mnt", tmp_path / "absent"
+    mnt.mkdir()
+    for source in (absent, model("mixed-dtypes") / "config.json" / "below"):
+        run = rig.weightfs(source, mnt, "-o", "ro,nofail", program=helper())
+        assert run.out + run.err == ""
+    rig.weightfs(model("mixed-dtypes") / "config.json", mnt, "-o", "ro,nofail", program=helper(), code=32)
+    rig.weightfs(absent, mnt, "-o", "ro", program=helper(), code=32)
+    rig.weightfs(absent, mnt, "-o", "ro,nofail,nonsense", program=helper(), code=1)
+    assert not rig.is_mounted(mnt)
+
+
+def test_mount_helper_teaches_its_usage_and_knows_a_bad_environment(model, tmp_path, helper):
+    run = rig.weightfs("--help", program=helper())
+    assert run.out.startswith("Usage: mount.weightfs SOURCE MOUNTPOINT")
+    environment = {"WEIGHTFS_CPU": "avx521", "PATH": "/usr/bin"}
+    run = rig.weightfs(model("mixed-dtypes"), tmp_path, program=helper(), env=environment, code=1)
+    assert "avx521" in run.err
+
+
+def test_mounting_over_a_folder_with_entries_is_said(model, tmp_path):
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    for entries in (False, True):
+        if entries:
+            (mnt / "mine").write_text("x")
+        run = rig.weightfs("mount", model("llama2-model"), mnt)
+        rig.weightfs("umount", mnt)
+        assert ("is not empty" in run.err and str(mnt) in run.err) == entries, run
+    assert (mnt / "mine").read_text() == "x"
+
+
 def test_installed_helper_serves_mount_8(model, tmp_path):
     if not os.path.exists("/usr/sbin/mount.weightfs"):
         pytest.skip("mount.weightfs is not installed here")
@@ -295,6 +328,17 @@ def test_installed_helper_serves_mount_8(model, tmp_path):
     finally:
         subprocess.run(["umount", mnt], check=True)
     assert not rig.is_mounted(mnt)
+
+
+def test_mount_a_with_nofail_is_silent(model, tmp_path):
+    if not os.path.exists("/usr/sbin/mount.weightfs"):
+        pytest.skip("mount.weightfs is not installed here")
+    (tmp_path / "mnt").mkdir()
+    (tmp_path / "fstab").write_text("%s/absent %s/mnt weightfs ro,nofail 0 0\n" % (tmp_path, tmp_path))
+    script = 'mount --bind "$1" "$(readlink -f /usr/sbin/mount.weightfs)" && mount -a -T "$2"'
+    command = ["unshare", "-m", "sh", "-c", script, "sh", rig.BIN, tmp_path / "fstab"]
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert run.returncode == 0 and run.stdout + run.stderr == "", run
 
 
 def test_mount_says_what_it_withholds(model, tmp_path):

@@ -3,6 +3,16 @@
 
 #include "outfile.h"
 
+#ifdef WFS_TEST_NAMED_PARTS /* the program again, as on a filesystem that has no files without names */
+#include <fcntl.h>
+#undef O_TMPFILE
+#define O_TMPFILE O_DIRECTORY
+#include "../../mount/outfile.c"
+enum { PARTS = 1 };
+#else
+enum { PARTS = 0 }; /* entries that a file has while it is written */
+#endif
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -142,9 +152,35 @@ static void what_is_not_committed_is_gone(void **state)
     assert_int_equal(wfs_outfile_open(&o, in(p->out, "y"), false, 8, p->source, &p->model, &err), 0);
     assert_int_equal(wfs_outfile_write(&o, &iov, 1, &err), 0);
     assert_int_not_equal(access(in(p->out, "y"), F_OK), 0);
-    assert_int_equal(count_entries(p->out), 1);
+    assert_int_equal(count_entries(p->out), PARTS);
     wfs_outfile_done(&o);
     assert_int_equal(count_entries(p->out), 0);
+}
+
+/* --force: what is there stays as it is until the new file takes its place; a file that came meanwhile goes, too. */
+static void force_takes_the_place_of_what_is_there(void **state)
+{
+    struct place *p = *state;
+    struct wfs_outfile o = WFS_OUTFILE_INIT;
+    struct wfs_error err;
+    struct iovec iov = { (char *)"new", 3 };
+    char path[200];
+
+    strcpy(path, in(p->out, "f"));
+    for (int came_later = 0; came_later < 2; came_later++) {
+        if (!came_later)
+            write_text(path, "old");
+        assert_int_equal(wfs_outfile_open(&o, path, true, 3, p->source, &p->model, &err), 0);
+        assert_int_equal(wfs_outfile_write(&o, &iov, 1, &err), 0);
+        if (came_later)
+            write_text(path, "old");
+        assert_string_equal(read_text(path), "old");
+        assert_int_equal(wfs_outfile_commit(&o, &err), 0);
+        wfs_outfile_done(&o);
+        assert_string_equal(read_text(path), "new");
+        assert_int_equal(count_entries(p->out), 1);
+        unlink(path);
+    }
 }
 
 static void a_file_that_came_meanwhile_stays(void **state)
@@ -203,10 +239,11 @@ static void places_that_cannot_be(void **state)
 
 static void a_signal_takes_the_half_file_away(void **state)
 {
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGKILL };
     struct place *p = *state;
 
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    /* A file that has a name outlives SIGKILL; that is why it has none where that can be. */
+    for (size_t i = 0; i < sizeof signals / sizeof *signals - PARTS; i++) {
         int status, ready[2];
         pid_t pid;
         char c;
@@ -225,7 +262,7 @@ static void a_signal_takes_the_half_file_away(void **state)
             _exit(0);
         }
         assert_int_equal(read(ready[0], &c, 1), 1);
-        assert_int_equal(count_entries(p->out), 1);
+        assert_int_equal(count_entries(p->out), PARTS);
         kill(pid, signals[i]);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status));
@@ -241,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_committed_is_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown(force_takes_the_place_of_what_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_came_meanwhile_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(the_source_is_never_written_to, setup, teardown),
         cmocka_unit_test_setup_teardown(places_that_cannot_be, setup, teardown),
