@@ -2,6 +2,7 @@
 #ifndef WFS_MOUNT_LOCATE_H
 #define WFS_MOUNT_LOCATE_H
 
+#include "base/buf.h"
 #include "engine.h"
 #include "model.h"
 
@@ -15,6 +16,9 @@
  */
 void wfs_locate(const struct wfs_object *object, const struct wfs_model *model, uint64_t offset, char *out,
                 size_t size);
+
+/* Appends the header that a view holds itself: the literal bytes in front of its first tensor. */
+void wfs_locate_header(const struct wfs_layout *l, struct wfs_buf *out);
 
 /*
  * The tensor of a GGUF file whose data hold offset, from the file's header (len bytes, may be longer or cut): its

@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "commands.h"
+#include "gguf_walk.h"
 #include "human.h"
 #include "locate.h"
 #include "opened.h"
@@ -99,10 +100,32 @@ static int compare(struct comparison *c, uint64_t budget, struct wfs_error *err)
     return r < 0 ? r : 0;
 }
 
+/* What differs in the headers of two GGUF files, behind ": "; "" when that cannot be told. */
+static const char *header_difference(struct comparison *c, char *out, size_t size)
+{
+    enum { ROOM = 1 << 20 }; /* the file's header may be longer than the view's */
+    WFS_CLEANUP(wfs_buf_done) struct wfs_buf view = WFS_BUF_INIT;
+    WFS_CLEANUP(wfs_free) uint8_t *file = NULL;
+    struct wfs_error unsaid;
+    size_t len;
+
+    out[0] = 0;
+    wfs_locate_header(c->object->layout, &view);
+    if (view.failed || c->difference >= view.len)
+        return out;
+    len = c->file_size < view.len + ROOM ? (size_t)c->file_size : view.len + ROOM;
+    file = malloc(len);
+    memcpy(out, ": ", 3);
+    if (!file || read_all(c, 0, file, len, &unsaid) < 0 ||
+        !wfs_gguf_walk_difference(view.data, view.len, file, len, out + 2, size - 2))
+        out[0] = 0;
+    return out;
+}
+
 /* Says the result; true when equal. */
 static bool report(struct comparison *c)
 {
-    char where[1400], size[32];
+    char where[1400], key[1100], size[32];
     struct wfs_model_info info = { 0 };
 
     if (c->difference == UINT64_MAX && c->view_size == c->file_size) {
@@ -119,8 +142,8 @@ static bool report(struct comparison *c)
     }
     wfs_generation_model_info(c->opened->generation, &info);
     wfs_locate(c->object, info.model, c->difference, where, sizeof where);
-    printf("view %s and file %s differ at offset %" PRIu64 ": %s\n", wfs_node_path(c->node), c->path, c->difference,
-           where);
+    printf("view %s and file %s differ at offset %" PRIu64 ": %s%s\n", wfs_node_path(c->node), c->path, c->difference,
+           where, header_difference(c, key, sizeof key));
     return false;
 }
 
@@ -162,7 +185,7 @@ const struct wfs_command wfs_command_verify = {
     .positionals = positionals,
     .takes_options = true,
     .about = "Compares FILE, byte for byte, with VIEW of the model folder SOURCE. When they differ, says\n"
-             "at which offset first and in which tensor, and exits with 1.",
+             "at which offset first and in which tensor or key, and exits with 1.",
     .examples = "  weightfs verify ~/models/Llama-3.2-1B model-q4_k_m.gguf ~/old/llama-3.2-1b-q4_k_m.gguf\n",
     .run = run,
 };

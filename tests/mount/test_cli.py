@@ -284,6 +284,19 @@ def test_mount_helper_fake_and_exit_codes(model, tmp_path, helper):
     assert rig.weightfs(program=helper(), code=1).err.strip()
 
 
+def test_verify_names_the_key_that_differs(model, tmp_path):
+    source, file = model("llama2-model"), tmp_path / "other.gguf"
+    for view, options, words in [
+        ("model-bf16.gguf", ["--model_name=A \x1b[1m"], 'general.name is "My "quoted" Model: 7b" in the view, "A \\x1b[1m" in'),
+        ("model-f16.gguf", [], "general.file_type is 32 in the view, 1 in the file"),
+    ]:
+        rig.weightfs("export", "--force", *options, source, view, "-o", file)
+        run = rig.weightfs("verify", source, "model-bf16.gguf", file, code=1)
+        assert ": the header: key " + words in run.out, run
+    file.write_bytes(file.read_bytes()[:400])
+    assert "400" in rig.weightfs("verify", source, "model-bf16.gguf", file, code=1).out
+
+
 def test_nofail_passes_over_a_source_that_is_absent(model, tmp_path, helper):
     """As mount(8) does with devices; what is there and cannot be mounted stays a failure."""
     mnt, absent = tmp_path / "mnt", tmp_path / "absent"

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "human.h"
+#include "gguf_walk.h"
 #include "locate.h"
 #include "mountpoint.h"
 #include "preflight.h"
@@ -179,6 +180,43 @@ static void where_in_a_gguf_file(void **state)
     }
 }
 
+static void what_differs_in_two_headers(void **state)
+{
+    struct wfs_buf a = WFS_BUF_INIT, b = WFS_BUF_INIT;
+    char text[1000];
+    uint8_t *name;
+
+    (void)state;
+    make_header(&a, 0);
+    make_header(&b, 1);
+    assert_false(wfs_gguf_walk_difference(a.data, a.len, a.data, a.len, text, sizeof text));
+    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_string_equal(text, "key general.alignment is only in the file");
+    assert_true(wfs_gguf_walk_difference(b.data, b.len, a.data, a.len, text, sizeof text));
+    assert_string_equal(text, "key general.alignment is only in the view");
+    for (size_t cut = 0; cut < b.len; cut++) { /* in memory of its own, so that a read behind it is seen */
+        uint8_t *copy = malloc(cut + 1);
+
+        memcpy(copy, b.data, cut);
+        wfs_gguf_walk_difference(b.data, b.len, copy, cut, text, sizeof text);
+        wfs_gguf_walk_difference(copy, cut, b.data, b.len, text, sizeof text);
+        free(copy);
+    }
+    wfs_buf_done(&b);
+    make_header(&b, 0);
+    name = memmem(b.data, b.len, "second.weight", 13);
+    assert_non_null(name);
+    name[0] = 'S';
+    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_string_equal(text, "tensor second.weight is only in the view");
+    name[0] = 's';
+    name[13 + 4] ^= 1;
+    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_string_equal(text, "tensor second.weight has another type, shape or place");
+    wfs_buf_done(&a);
+    wfs_buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +226,7 @@ int main(void)
         cmocka_unit_test(mounts_by_path),
         cmocka_unit_test(fuse_conf),
         cmocka_unit_test(where_in_a_gguf_file),
+        cmocka_unit_test(what_differs_in_two_headers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
