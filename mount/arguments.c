@@ -88,7 +88,8 @@ static int take_flag(struct parser *p, const struct wfs_flag *flag, const char *
 static int take_long(struct parser *p, const char *arg)
 {
     WFS_CLEANUP(wfs_free) char *name = strdup(arg + 2);
-    char *equals, shown[64];
+    struct wfs_suggestion near;
+    char *equals, shown[64], text[64];
 
     if (!name)
         return wfs_error_set(&p->err, ENOMEM, "out of memory");
@@ -111,7 +112,14 @@ static int take_long(struct parser *p, const char *arg)
         if (r != -ENOENT)
             return r;
     }
-    return wfs_error_set(&p->err, EINVAL, "there is no option \"--%s\"", name);
+    wfs_suggest_begin(&near, name);
+    for (const struct wfs_flag *flag = p->command->flags; flag && flag->name; flag++)
+        wfs_suggest_consider(&near, flag->name);
+    if (p->command->takes_options)
+        wfs_options_suggest(&near);
+    wfs_suggest_consider(&near, "help");
+    return wfs_error_set(&p->err, EINVAL, "there is no option \"--%s\"%s", name,
+                         wfs_suggest_text(&near, "--", text, sizeof text));
 }
 
 /* "-xyz": letters without a value may stand together. */

@@ -44,10 +44,15 @@ static const struct wfs_command *find(const char *name)
 
 static int usage(const char *what, const char *name)
 {
-    char shown[200];
+    struct wfs_suggestion near;
+    char shown[200], text[64];
 
+    wfs_suggest_begin(&near, name);
+    for (size_t i = 0; i < N_COMMANDS && name[0] != '-'; i++)
+        wfs_suggest_consider(&near, commands[i]->name);
     wfs_escape(shown, sizeof shown, name, strlen(name));
-    fprintf(stderr, "weightfs: there is no %s \"%s\"\nTry `weightfs --help`.\n", what, shown);
+    fprintf(stderr, "weightfs: there is no %s \"%s\"%s\nTry `weightfs --help`.\n", what, shown,
+            wfs_suggest_text(&near, "", text, sizeof text));
     return WFS_EXIT_USAGE;
 }
 

@@ -283,6 +283,25 @@ int wfs_options_set(struct wfs_options *o, const char *key, const char *value, s
     return wfs_error_set(err, ENOENT, "there is no option \"%s\"", key);
 }
 
+void wfs_options_suggest(struct wfs_suggestion *s)
+{
+    for (size_t i = 0; i < N_ROWS; i++)
+        wfs_suggest_consider(s, rows[i].name);
+}
+
+/* An option of a list that nobody knows: mount(8)'s may be meant, too. */
+static int unknown(const char *key, unsigned flags, struct wfs_error *err)
+{
+    struct wfs_suggestion near;
+    char text[64];
+
+    wfs_suggest_begin(&near, key);
+    wfs_options_suggest(&near);
+    for (size_t i = 0; (flags & WFS_LIST_GENERIC) && i < sizeof generic / sizeof *generic; i++)
+        wfs_suggest_consider(&near, generic[i]);
+    return wfs_error_set(err, ENOENT, "there is no option \"%s\"%s", key, wfs_suggest_text(&near, "", text, sizeof text));
+}
+
 static bool is_generic(const char *key)
 {
     if ((key[0] == 'x' || key[0] == 'X') && key[1] == '-')
@@ -314,7 +333,9 @@ static int set_item(struct wfs_options *o, char *item, unsigned flags, struct wf
         return 0;
     }
     r = wfs_options_set(o, item, value, err ? err : &quiet);
-    return r == -ENOENT && (flags & WFS_LIST_SLOPPY) ? 0 : r;
+    if (r != -ENOENT)
+        return r;
+    return flags & WFS_LIST_SLOPPY ? 0 : unknown(item, flags, err);
 }
 
 int wfs_options_set_list(struct wfs_options *o, const char *list, unsigned flags, struct wfs_error *err)

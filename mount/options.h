@@ -6,6 +6,7 @@
 #define WFS_MOUNT_OPTIONS_H
 
 #include "fs/fs.h"
+#include "suggest.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,6 +45,9 @@ enum wfs_list_flags {
  * value.
  */
 int wfs_options_set_list(struct wfs_options *o, const char *list, unsigned flags, struct wfs_error *err);
+
+/* Considers the name of each option. */
+void wfs_options_suggest(struct wfs_suggestion *s);
 
 /* One line per option, each behind prefix ("--" or ""). */
 void wfs_options_help(FILE *f, const char *prefix);

@@ -297,6 +297,26 @@ def test_verify_names_the_key_that_differs(model, tmp_path):
     assert "400" in rig.weightfs("verify", source, "model-bf16.gguf", file, code=1).out
 
 
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["ls", "--cache-size=1G", "/a"], "; did you mean --cache_size?"),
+        (["ls", "--jsno", "/a"], "; did you mean --json?"),
+        (["mount", "-o", "cache_sise=1G", "/a", "/b"], "; did you mean cache_size?"),
+        (["mount", "-o", "ro,nosiud", "/a", "/b"], "; did you mean nosuid?"),
+        (["exprot", "/a", "b"], "; did you mean export?"),
+        (["help", "unmount"], "; did you mean umount?"),
+    ],
+)
+def test_a_mistyped_word_gets_a_suggestion(arguments, words):
+    assert words in rig.weightfs(*arguments, code=2).err
+
+
+@pytest.mark.parametrize("arguments", [["zz"], ["xy", "/a"], ["ls", "--elephant", "/a"], ["mount", "-o", "q", "/a", "/b"]])
+def test_a_word_like_no_other_gets_none(arguments):
+    assert "did you mean" not in rig.weightfs(*arguments, code=2).err
+
+
 def test_nofail_passes_over_a_source_that_is_absent(model, tmp_path, helper):
     """As mount(8) does with devices; what is there and cannot be mounted stays a failure."""
     mnt, absent = tmp_path / "mnt", tmp_path / "absent"
