@@ -59,18 +59,26 @@ const size_t wfs_gguf_n_formats = sizeof wfs_gguf_formats / sizeof *wfs_gguf_for
 /* llama.cpp's limit (LLAMA_MAX_LAYERS), on which llama-quantize aborts. */
 enum { MAX_LAYERS = 512 };
 
-/* ARCH.KEY as llama-quantize reads it back; fallback when it is not there. */
+static uint32_t read_u32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* ARCH.KEY as llama-quantize reads it back, of an array the first (that of layer 0); fallback when it is not there. */
 static uint32_t u32_of(const struct wfs_kv_list *kv, const char *arch, const char *key, uint32_t fallback)
 {
+    enum { ARRAY_HEAD = 4 + 8 };
     const struct wfs_kv *item;
     char full[128];
 
     snprintf(full, sizeof full, "%s.%s", arch, key);
     item = wfs_kv_find(kv, full);
-    if (!item || item->type != WFS_GGUF_U32)
-        return fallback;
-    return item->value[0] | (uint32_t)item->value[1] << 8 | (uint32_t)item->value[2] << 16 |
-           (uint32_t)item->value[3] << 24;
+    if (item && item->type == WFS_GGUF_U32)
+        return read_u32(item->value);
+    if (item && item->type == WFS_GGUF_ARRAY && item->value_len >= ARRAY_HEAD + 4 &&
+        (read_u32(item->value) == WFS_GGUF_U32 || read_u32(item->value) == WFS_GGUF_I32))
+        return read_u32(item->value + ARRAY_HEAD);
+    return fallback;
 }
 
 /* Keys without which llama-quantize cannot load its input. Source: llama_model_base::load_hparams and
