@@ -4,12 +4,14 @@
 #include "json_keys.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 const struct wfs_json_limits WFS_JSON_CONFIG = { .max_bytes = 512u << 20, .max_depth = 128, .unique_keys = false };
+const struct wfs_json_limits WFS_JSON_PYTHON = { .max_bytes = 512u << 20, .max_depth = 128, .constants = true };
 
 /*
  * cJSON allocates one node and one string at a time and keeps numbers as doubles. Both are mended here: while this
@@ -95,6 +97,7 @@ struct scan {
     const unsigned char *text;
     size_t len, at;
     unsigned max_depth;
+    bool constants;
     unsigned char *out; /* the text for cJSON */
     size_t out_len;
     struct wfs_buf numbers; /* of struct number, in the order of the text */
@@ -105,7 +108,7 @@ struct scan {
 struct number {
     uint64_t offset; /* in the text */
     uint32_t len;
-    bool integer;
+    bool integer, nan;
 };
 
 static bool fail(struct scan *s, size_t at, const char *reason)
@@ -261,6 +264,28 @@ static bool scan_number(struct scan *s)
     return true;
 }
 
+/* Python's constants: cJSON gets numbers of the same value, but for NaN, which mark_numbers makes. */
+static bool scan_constant(struct scan *s)
+{
+    static const struct {
+        const char *word, *number;
+    } constants[] = { { "Infinity", "1e999" }, { "-Infinity", "-1e999" }, { "NaN", "0" } };
+
+    for (size_t i = 0; s->constants && i < 3; i++) {
+        size_t n = strlen(constants[i].word), len = strlen(constants[i].number);
+        struct number number = { .offset = s->at, .len = (uint32_t)n, .nan = i == 2 };
+
+        if (s->len - s->at < n || memcmp(s->text + s->at, constants[i].word, n) != 0)
+            continue;
+        wfs_buf_put(&s->numbers, &number, sizeof number);
+        memcpy(s->out + s->out_len, constants[i].number, len);
+        s->out_len += len;
+        s->at += n;
+        return true;
+    }
+    return false;
+}
+
 static bool scan_word(struct scan *s, const char *word)
 {
     size_t n = strlen(word);
@@ -283,6 +308,8 @@ static bool scan_scalar(struct scan *s)
 
     if (c == '"')
         return scan_string(s);
+    if (scan_constant(s))
+        return true;
     if (c == '-' || (c >= '0' && c <= '9'))
         return scan_number(s);
     if (c < 0)
@@ -395,6 +422,8 @@ static int mark_numbers(struct wfs_json *json, const struct scan *s)
                 node->valuestring[number->len] = 0;
             }
         }
+        if (number->nan)
+            node->valuedouble = (double)NAN;
         number++;
     }
     return 0;
@@ -423,7 +452,7 @@ static int build(struct wfs_json *json, struct scan *s, const struct wfs_json_li
 int wfs_json_parse(const void *text, size_t len, const struct wfs_json_limits *limits, const char *name,
                    struct wfs_json **ret, struct wfs_error *err)
 {
-    struct scan s = { .text = text, .len = len };
+    struct scan s = { .text = text, .len = len, .constants = limits->constants };
     struct wfs_json *json;
     int r;
 

@@ -21,9 +21,11 @@ struct wfs_json_limits {
     size_t max_bytes;   /* of text */
     unsigned max_depth; /* of nested arrays and objects, at most 512 */
     bool unique_keys;   /* a duplicate key in any object is an error */
+    bool constants;     /* NaN, Infinity and -Infinity are numbers, as in Python's json */
 };
 
-extern const struct wfs_json_limits WFS_JSON_CONFIG; /* 512 MiB, depth 128, the last duplicate wins */
+/* 512 MiB, depth 128, the last duplicate wins; the second for files that Python's json reads */
+extern const struct wfs_json_limits WFS_JSON_CONFIG, WFS_JSON_PYTHON;
 
 /* Parses len bytes. name is the file's, for messages ("NAME: line L column C: why"). 0 or -EINVAL, -EFBIG, -ENOMEM. */
 int wfs_json_parse(const void *text, size_t len, const struct wfs_json_limits *limits, const char *name,

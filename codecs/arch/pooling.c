@@ -13,7 +13,7 @@ static int read_json(const struct wfs_folder *folder, const char *name, struct w
 
     if (r <= 0)
         return r;
-    r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_CONFIG, name, ret, err);
+    r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_PYTHON, name, ret, err);
     return r < 0 ? r : 1;
 }
 

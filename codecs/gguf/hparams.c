@@ -202,7 +202,7 @@ int wfs_hparams_open(const struct wfs_folder *folder, struct wfs_hparams *ret, s
         return r;
     if (r == 0)
         return wfs_error_set(err, ENOENT, "config.json is missing");
-    r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_CONFIG, "config.json", &h.json, err);
+    r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_PYTHON, "config.json", &h.json, err);
     if (r < 0)
         return r;
     h.root = wfs_json_root(h.json);

@@ -87,7 +87,7 @@ int wfs_sampling_write(const struct wfs_folder *folder, struct wfs_kv_list *kv, 
         return r;
     if (wfs_utf8_check(blob.data, blob.len) != blob.len)
         return wfs_error_set(err, EILSEQ, "%s is not UTF-8, which the converter fails on", NAME);
-    r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_CONFIG, NAME, &json, err);
+    r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_PYTHON, NAME, &json, err);
     if (r < 0)
         return r == -EINVAL && !python_may_read(&blob) ? 0 : r;
     root = wfs_hvalue_from(wfs_json_root(json));

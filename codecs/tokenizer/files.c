@@ -36,7 +36,9 @@ int wfs_tokenizer_files_get(struct wfs_tokenizer_files *f, enum wfs_tokenizer_fi
     if (!f->files[which].asked) {
         r = f->folder->read(f->folder->ctx, names[which], &blob, err);
         if (r == 1)
-            r = wfs_json_parse(blob.data, blob.len, &WFS_JSON_CONFIG, names[which], &f->files[which].json, err);
+            /* The tokenizers library reads tokenizer.json first, and is strict. */
+            r = wfs_json_parse(blob.data, blob.len, which == WFS_FILE_TOKENIZER ? &WFS_JSON_CONFIG : &WFS_JSON_PYTHON,
+                               names[which], &f->files[which].json, err);
         if (r < 0)
             return r;
         f->files[which].asked = true;

@@ -346,6 +346,18 @@ def register():
     )
     Case("generation-broken", tiny(), files={"generation_config.json": b"{]"}, **one)
     Case(
+        "generation-constants",
+        tiny(),
+        files={"generation_config.json": b'{"temperature": NaN, "top_p": Infinity, "min_p": -Infinity}'},
+        **one
+    )
+    Case(
+        "config-constants",
+        tiny(odd=[float("inf"), float("-inf"), float("nan")], rms_norm_eps=float("inf")),
+        files={"tokenizer_config.json": {**SPM_CONFIG, "model_max_length": float("nan")}},
+        **one
+    )
+    Case(
         "generation-odd",
         tiny(),
         files={"generation_config.json": {"temperature": 1, "top_k": None, "top_p": 1}},

@@ -2,6 +2,9 @@
 #include "check.h"
 #include "json.h"
 
+#include <errno.h>
+#include <math.h>
+
 static int parse(const char *text, size_t len, const struct wfs_json_limits *limits, struct wfs_json **ret,
                  struct wfs_error *err)
 {
@@ -127,9 +130,33 @@ static void integers_keep_64_bits(void **state)
     wfs_json_free(json);
 }
 
+/* What Python's json.loads takes and gives; the other files' readers refuse it. */
+static void pythons_constants(void **state)
+{
+    static const char text[] = "[NaN, Infinity, -Infinity, 1]";
+    static const char *const bad[] = { "nan", "inf", "-NaN", "+Infinity", "Infinit", "Infinityx", "[NaN1]", "-", "N" };
+    struct wfs_json *json;
+    struct wfs_error err;
+    double v[4];
+    const cJSON *n;
+
+    (void)state;
+    assert_int_equal(parse(text, strlen(text), NULL, &json, &err), -EINVAL);
+    assert_int_equal(parse(text, strlen(text), &WFS_JSON_PYTHON, &json, &err), 0);
+    n = wfs_json_root(json)->child;
+    for (int i = 0; i < 4; i++, n = n->next) {
+        assert_true(wfs_json_double(n, &v[i]));
+        assert_int_equal(wfs_json_is_int(n), i == 3);
+    }
+    assert_true(isnan(v[0]) && isinf(v[1]) && v[1] > 0 && isinf(v[2]) && v[2] < 0 && v[3] == 1);
+    wfs_json_free(json);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(parse(bad[i], strlen(bad[i]), &WFS_JSON_PYTHON, &json, &err), -EINVAL);
+}
+
 static void duplicate_keys(void **state)
 {
-    const struct wfs_json_limits unique = { 1 << 20, 100, true };
+    const struct wfs_json_limits unique = { .max_bytes = 1 << 20, .max_depth = 100, .unique_keys = true };
     const char *text = "{\"a\":1,\"A\":2,\"a\":3}", *nested = "[{\"x\":{\"k\":1,\"k\":1}}]";
     struct wfs_json *json = NULL;
     struct wfs_error err;
@@ -179,7 +206,7 @@ static void a_repeated_key_keeps_its_first_place_and_its_last_value(void **state
 
 static void limits(void **state)
 {
-    const struct wfs_json_limits small = { 8, 2, false };
+    const struct wfs_json_limits small = { .max_bytes = 8, .max_depth = 2 };
     struct wfs_json *json = NULL;
     struct wfs_error err;
     char deep[4096];
@@ -198,7 +225,7 @@ static void limits(void **state)
 
 static void hostile_text_is_escaped_in_the_message(void **state)
 {
-    const struct wfs_json_limits unique = { 1 << 20, 100, true };
+    const struct wfs_json_limits unique = { .max_bytes = 1 << 20, .max_depth = 100, .unique_keys = true };
     const char *text = "{\"\\u001b[31m\":1,\"\\u001b[31m\":1}";
     struct wfs_json *json = NULL;
     struct wfs_error err;
@@ -219,6 +246,7 @@ int main(void)
         cmocka_unit_test(duplicate_keys),
         cmocka_unit_test(a_repeated_key_keeps_its_first_place_and_its_last_value),
         cmocka_unit_test(limits),
+        cmocka_unit_test(pythons_constants),
         cmocka_unit_test(hostile_text_is_escaped_in_the_message),
     };
 

@@ -269,6 +269,21 @@ def configs():
         yield base(kind, rope_theta=10 ** 400)
         yield base(kind, rope_theta=1e39)
         yield base(kind, rope_theta=True, intermediate_size=True)
+        inf, nan = math.inf, math.nan
+        yield base(kind, unused=[inf, -inf, nan], odd={"deep": {"value": nan}})
+        for value in (inf, -inf, nan):
+            yield base(kind, rope_theta=value)
+            yield base(kind, rms_norm_eps=value)
+            yield base(kind, hidden_size=value)
+            yield base(kind, num_attention_heads=value)
+            yield base(kind, num_key_value_heads=value)
+            yield base(kind, head_dim=value)
+            yield base(kind, max_position_embeddings=value)
+            yield base(kind, torch_dtype=value)
+            yield base(kind, rope_scaling={"type": "linear", "factor": value})
+            yield base(kind, rope_scaling={**LLAMA3, "factor": value})
+            yield base(kind, rope_scaling={**LLAMA3, "low_freq_factor": value})
+            yield base(kind, rope_scaling={"type": "yarn", "factor": 4.0, "original_max_position_embeddings": value})
 
 
 PATHS = ["/tmp/0/a-llama-b", "/tmp/0/qwen3-llama", "/tmp/0/my-qwen2/1", "/tmp/0/mistral", "/tmp/0/0", "/tmp/0/Llama"]
