@@ -11,4 +11,10 @@
  */
 void wfs_json_put_string(struct wfs_buf *b, const char *text, size_t len);
 
+/*
+ * The same for JSON that people may see on a terminal: DEL, U+0080 to U+009F and the characters that turn the writing
+ * direction are escaped as well. Readers get the same text.
+ */
+void wfs_json_put_shown(struct wfs_buf *b, const char *text, size_t len);
+
 #endif

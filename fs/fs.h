@@ -144,7 +144,7 @@ int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, cons
                              void *ctx);
 
 struct wfs_model_info {
-    const char *architecture; /* GGUF's name or config.json's, "" when unknown */
+    const char *architecture; /* as config.json says, "" when it does not */
     const char *gguf_reason;  /* why no GGUF view is offered, NULL when they are */
     const struct wfs_model *model; /* NULL when there are no weights */
     uint64_t n_parameters;

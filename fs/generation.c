@@ -160,7 +160,7 @@ int wfs_generation_withhold(struct wfs_generation *g, const char *path, const ch
 
 /* --- settling --- */
 
-/* What config.json calls the model, when GGUF has no name for it. */
+/* What config.json calls the model. */
 static char *read_architecture(const struct wfs_folder *folder)
 {
     struct wfs_blob WFS_CLEANUP(wfs_blob_done) text = { NULL, 0 };
@@ -170,7 +170,7 @@ static char *read_architecture(const struct wfs_folder *folder)
     char *copy;
 
     if (folder->read(folder->ctx, "config.json", &text, NULL) != 1 ||
-        wfs_json_parse(text.data, text.len, &WFS_JSON_CONFIG, "config.json", &json, NULL) < 0)
+        wfs_json_parse(text.data, text.len, &WFS_JSON_PYTHON, "config.json", &json, NULL) < 0)
         return strdup("");
     root = wfs_json_root(json);
     list = wfs_json_get(root, "architectures");
@@ -208,7 +208,7 @@ static void open_gguf(struct wfs_generation *g)
         g->gguf_reason = strdup(reason);
     else if (has_pending_gguf(g) && wfs_gguf_open(g->model, &folder.folder, &gguf_options, &g->gguf, &err) < 0)
         g->gguf_reason = strdup(err.msg);
-    g->architecture = g->gguf ? strdup(wfs_gguf_architecture(g->gguf)) : read_architecture(&folder.folder);
+    g->architecture = read_architecture(&folder.folder);
     wfs_folder_source_done(&folder);
 }
 

@@ -16,7 +16,7 @@ enum { SCHEMA = 1 };
 static void put_text(struct wfs_buf *b, const char *key, const char *text)
 {
     wfs_buf_printf(b, "\"%s\": ", key);
-    wfs_json_put_string(b, text, strlen(text));
+    wfs_json_put_shown(b, text, strlen(text));
 }
 
 static void put_model(const struct wfs_generation *g, struct wfs_buf *b)
@@ -25,6 +25,10 @@ static void put_model(const struct wfs_generation *g, struct wfs_buf *b)
 
     wfs_buf_str(b, " \"model\": {");
     put_text(b, "architecture", g->architecture ? g->architecture : "");
+    if (g->gguf) {
+        wfs_buf_str(b, ", ");
+        put_text(b, "gguf_architecture", wfs_gguf_architecture(g->gguf));
+    }
     wfs_buf_printf(b, ", \"parameters\": %" PRIu64 ", \"tensors\": %zu, ", g->n_parameters, m->n_tensors);
     if (m->problem) {
         put_text(b, "problem", m->problem);
@@ -84,7 +88,7 @@ static void put_views(const struct wfs_generation *g, struct wfs_buf *b)
                        n->listed ? "true" : "false");
         if (strcmp(n->view->kind, "npy") == 0) {
             wfs_buf_str(b, ", \"tensor\": ");
-            wfs_json_put_string(b, g->model->tensors[n->arg].name, g->model->tensors[n->arg].name_len);
+            wfs_json_put_shown(b, g->model->tensors[n->arg].name, g->model->tensors[n->arg].name_len);
         }
         if (wfs_view_quantised(n))
             put_quantised(b, wfs_view_quantised(n));
@@ -119,7 +123,7 @@ static void put_withheld(const struct wfs_generation *g, struct wfs_buf *b)
     wfs_buf_str(b, "],\n \"left_out\": [");
     for (size_t i = 0; i < g->source->n_left_out; i++) {
         wfs_buf_str(b, i ? ", " : "");
-        wfs_json_put_string(b, g->source->left_out[i], strlen(g->source->left_out[i]));
+        wfs_json_put_shown(b, g->source->left_out[i], strlen(g->source->left_out[i]));
     }
     wfs_buf_str(b, "],\n");
 }

@@ -317,6 +317,21 @@ def test_a_word_like_no_other_gets_none(arguments):
     assert "did you mean" not in rig.weightfs(*arguments, code=2).err
 
 
+def test_json_shows_no_control_characters(tmp_path):
+    """DEL, C1 and what turns the direction of writing, which JSON would allow as they are."""
+    name = "a\x7fb\x9bc\u202ed"
+    (tmp_path / name).write_text("x")
+    raw = rig.weightfs("ls", "--json", tmp_path).raw
+    assert b"a\\u007fb\\u009bc\\u202ed" in raw
+    assert [view["path"] for view in json.loads(raw)["views"]] == [name]
+
+
+def test_json_names_the_architecture_in_one_vocabulary(model):
+    for case, wanted in (("llama2-model", ("LlamaForCausalLM", "llama")), ("unknown-arch", ("NobodyForCausalLM", None))):
+        told = json.loads(rig.weightfs("ls", "--json", model(case)).out)["model"]
+        assert (told["architecture"], told.get("gguf_architecture")) == wanted
+
+
 def test_nofail_passes_over_a_source_that_is_absent(model, tmp_path, helper):
     """As mount(8) does with devices; what is there and cannot be mounted stays a failure."""
     mnt, absent = tmp_path / "mnt", tmp_path / "absent"
