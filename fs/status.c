@@ -97,13 +97,16 @@ static void put_views(const struct wfs_generation *g, struct wfs_buf *b)
     wfs_buf_str(b, "],\n");
 }
 
-static void put_withheld_entry(struct wfs_buf *b, bool *first, const char *path, const char *kind, const char *reason)
+static void put_withheld_entry(struct wfs_buf *b, bool *first, const char *path, const char *kind, const char *reason,
+                               bool unusual)
 {
     wfs_buf_str(b, *first ? "\n  {" : ",\n  {");
     *first = false;
     put_text(b, "path", path);
     wfs_buf_printf(b, ", \"kind\": \"%s\", ", kind);
     put_text(b, "reason", reason ? reason : "out of memory");
+    if (unusual)
+        wfs_buf_str(b, ", \"unusual\": true");
     wfs_buf_u8(b, '}');
 }
 
@@ -116,10 +119,10 @@ static void put_withheld(const struct wfs_generation *g, struct wfs_buf *b)
         const struct wfs_node *n = &g->tree.nodes[g->tree.order[i]];
 
         if (n->kind == WFS_NODE_FILE && n->state == WFS_STATE_WITHHELD)
-            put_withheld_entry(b, &first, n->path, n->view->kind, n->reason);
+            put_withheld_entry(b, &first, n->path, n->view->kind, n->reason, n->unusual);
     }
     for (size_t i = 0; i < g->n_withheld; i++)
-        put_withheld_entry(b, &first, g->withheld[i].path, g->withheld[i].kind, g->withheld[i].reason);
+        put_withheld_entry(b, &first, g->withheld[i].path, g->withheld[i].kind, g->withheld[i].reason, false);
     wfs_buf_str(b, "],\n \"left_out\": [");
     for (size_t i = 0; i < g->source->n_left_out; i++) {
         wfs_buf_str(b, i ? ", " : "");
