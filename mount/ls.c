@@ -196,6 +196,7 @@ const struct wfs_command wfs_command_ls = {
     .about = "Lists what a mount of SOURCE would show, with exact sizes, and what it would withhold and\n"
              "why. Mounts nothing.",
     .examples = "  weightfs ls ~/models/Llama-3.2-1B\n"
+                "  weightfs ls --view 'model-mine.gguf q4_k_m output=q8_0' ~/models/Llama-3.2-1B\n"
                 "  weightfs ls --json ~/models/Llama-3.2-1B | jq '.views[] | select(.kind == \"gguf\")'\n",
     .run = run,
 };
