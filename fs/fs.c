@@ -34,6 +34,8 @@ struct refresh_waiter {
 struct wfs_fs {
     struct wfs_fs_options options; /* strings owned */
     struct wfs_listing listing;
+    struct wfs_matrices matrices;
+    const struct wfs_matrix *matrix; /* for every quantised view, or NULL; one of matrices */
     struct wfs_engine *engine;
     char *source_path;
 
@@ -63,6 +65,11 @@ const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs)
 const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs)
 {
     return &fs->listing;
+}
+
+const struct wfs_matrix *wfs_fs_matrix(const struct wfs_fs *fs, const char *path)
+{
+    return path ? wfs_matrices_find(&fs->matrices, path) : fs->matrix;
 }
 
 struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs)
@@ -364,6 +371,7 @@ static int copy_options(struct wfs_fs *fs, const struct wfs_fs_options *options,
         o->views = options->views ? strdup(options->views) : NULL;
         o->model_name = options->model_name ? strdup(options->model_name) : NULL;
         o->pretokenizer = options->pretokenizer ? strdup(options->pretokenizer) : NULL;
+        o->imatrix = NULL; /* the matrix remembers its path */
         if ((options->views && !o->views) || (options->model_name && !o->model_name) ||
             (options->pretokenizer && !o->pretokenizer))
             return wfs_error_set(err, ENOMEM, "out of memory");
@@ -378,6 +386,20 @@ static int copy_options(struct wfs_fs *fs, const struct wfs_fs_options *options,
     if (o->cache_size == 0)
         o->cache_size = DEFAULT_CACHE_SIZE;
     return wfs_listing_init(&fs->listing, o, err);
+}
+
+static int read_matrices(struct wfs_fs *fs, const struct wfs_fs_options *options, struct wfs_error *err)
+{
+    const struct wfs_matrix *matrix;
+    int r = 0;
+
+    if (options->imatrix)
+        r = wfs_matrices_get(&fs->matrices, options->imatrix, &fs->matrix, err);
+    for (size_t i = 0; i < options->n_recipes && r == 0; i++) {
+        if (options->recipes[i]->request.imatrix_file)
+            r = wfs_matrices_get(&fs->matrices, options->recipes[i]->request.imatrix_file, &matrix, err);
+    }
+    return r;
 }
 
 static int open_all(struct wfs_fs *fs, const char *path, struct wfs_error *err)
@@ -414,7 +436,10 @@ int wfs_fs_open(const char *path, const struct wfs_fs_options *options, struct w
         return wfs_error_set(err, ENOMEM, "out of memory");
     pthread_mutex_init(&fs->lock, NULL);
     pthread_cond_init(&fs->idle, NULL);
+    wfs_matrices_init(&fs->matrices);
     r = copy_options(fs, options, err);
+    if (r == 0 && options)
+        r = read_matrices(fs, options, err);
     if (r == 0)
         r = open_all(fs, path, err);
     if (r < 0) {
@@ -450,6 +475,7 @@ void wfs_fs_close(struct wfs_fs *fs)
     wfs_generation_unref(fs->current);
     wfs_engine_free(fs->engine);
     wfs_listing_done(&fs->listing);
+    wfs_matrices_done(&fs->matrices);
     free((char *)fs->options.views);
     free((char *)fs->options.model_name);
     free((char *)fs->options.pretokenizer);

@@ -24,6 +24,7 @@ struct wfs_fs_options {
     const char *views;
     const char *model_name;   /* the converter's --model-name */
     const char *pretokenizer; /* force tokenizer.ggml.pre */
+    const char *imatrix;      /* llama-quantize's --imatrix for quantised views: a file, read once at the start */
     struct wfs_gguf_recipe **recipes; /* GGUF views of the user's own; the filesystem takes references */
     size_t n_recipes;
     uint64_t cache_size;      /* bytes; default 512 MiB */

@@ -11,6 +11,7 @@
 #include "folder_source.h"
 #include "gguf/gguf.h"
 #include "listing.h"
+#include "matrices.h"
 #include "model.h"
 #include "tree.h"
 #include "writers/npy_names.h"
@@ -112,6 +113,8 @@ int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out);
 /* The parts of struct wfs_fs that generations need. */
 const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs);
 const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs);
+/* The importance matrix of a path that the options name; path NULL: the one of option imatrix, or NULL. */
+const struct wfs_matrix *wfs_fs_matrix(const struct wfs_fs *fs, const char *path);
 void wfs_fs_run(struct wfs_fs *fs, struct wfs_job *job); /* on a worker; wfs_fs_close waits until wfs_fs_run_done */
 void wfs_fs_run_done(struct wfs_fs *fs);
 void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

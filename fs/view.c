@@ -256,23 +256,34 @@ static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, str
     return 0;
 }
 
-static const struct wfs_gguf_request *request_of(const struct wfs_node *n)
+/*
+ * What a view is made by, with its importance matrix: a recipe's own, or the one that the options name for all.
+ */
+static struct wfs_gguf_request request_of(const struct wfs_node *n)
 {
     const struct wfs_fs_options *options = wfs_fs_options_of(n->generation->fs);
+    bool is_format = n->arg < wfs_gguf_n_formats;
+    struct wfs_gguf_request request = is_format ? wfs_gguf_formats[n->arg].request :
+                                                  options->recipes[n->arg - wfs_gguf_n_formats]->request;
+    const struct wfs_matrix *matrix = wfs_fs_matrix(n->generation->fs, request.imatrix_file);
 
-    if (n->arg < wfs_gguf_n_formats)
-        return &wfs_gguf_formats[n->arg].request;
-    return &options->recipes[n->arg - wfs_gguf_n_formats]->request;
+    if (matrix && !request.converter) {
+        request.imatrix = &matrix->imatrix;
+        request.imatrix_file = matrix->path;
+    }
+    return request;
 }
 
 static int layout_gguf(const struct wfs_node *n, struct wfs_layout *ret, struct wfs_error *err)
 {
-    return wfs_gguf_layout(n->generation->gguf, request_of(n), ret, err);
+    struct wfs_gguf_request request = request_of(n);
+
+    return wfs_gguf_layout(n->generation->gguf, &request, ret, err);
 }
 
 static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
 {
-    const struct wfs_gguf_request *request = request_of(n);
+    struct wfs_gguf_request request = request_of(n);
     struct wfs_gguf_measure measure;
     struct wfs_error err;
 
@@ -280,9 +291,7 @@ static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
         g->gguf_measures = calloc(wfs_gguf_n_formats + wfs_fs_options_of(g->fs)->n_recipes, sizeof *g->gguf_measures);
     if (!g->gguf || !g->gguf_measures) {
         wfs_node_withhold(n, g->gguf_reason ? g->gguf_reason : "out of memory");
-    } else if (request->imatrix_file && !request->imatrix) {
-        wfs_node_withhold(n, "importance matrices are not read by this version yet");
-    } else if (wfs_gguf_measure(g->gguf, request, &measure, &err) < 0) {
+    } else if (wfs_gguf_measure(g->gguf, &request, &measure, &err) < 0) {
         wfs_node_withhold(n, err.msg);
     } else {
         g->gguf_measures[n->arg] = measure;
@@ -293,7 +302,7 @@ static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
 const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n)
 {
     if (n->kind != WFS_NODE_FILE || n->view->prepare != prepare_gguf || n->state != WFS_STATE_READY ||
-        request_of(n)->converter)
+        request_of(n).converter)
         return NULL;
     return &n->generation->gguf_measures[n->arg];
 }

@@ -33,6 +33,8 @@ static const struct row rows[] = {
     { "views_file", RECIPES, 0, "FILE", "more of them: one a line, # begins a comment" },
     { "model_name", TEXT, FIELD(fs.model_name), "NAME", "the converter's --model-name" },
     { "pretokenizer", TEXT, FIELD(fs.pretokenizer), "NAME", "forces tokenizer.ggml.pre where it is not known" },
+    { "imatrix", TEXT, FIELD(fs.imatrix), "FILE",
+      "importance matrix for quantised views, as llama-quantize's --imatrix" },
     { "cache_size", SIZE, FIELD(fs.cache_size), "SIZE", "memory for converted data (512M when not given; K, M, G, T)" },
     { "workers", WORKERS, FIELD(fs.workers), "N",
       "threads that convert (all CPUs this process may use when not given)" },
