@@ -61,6 +61,38 @@ enum {
 
     /* 64 values: f16 scale, two bits each */
     Q2_0_ELEMS = 64, Q2_0_BYTES = 18, Q2_0_QS = 2,
+
+    /* 256 values: f16 scale, low 8 bits of 32 grid numbers, 8 words of 4 numbers' high 3 bits, 3 bits scale, sign */
+    IQ1_ELEMS = 256,
+    IQ1_S_SUBS = 8, IQ1_S_SUB = 32,
+    IQ1_S_BYTES = 50, IQ1_S_QS = 2, IQ1_S_QH = 34,
+    /*
+     * 256 values: low 8 bits of 32 grid numbers, 32 nibbles of their high 3 bits and a sign, 4 words of 4 scales of 3
+     * bits and, on top, 4 bits of the f16 scale
+     */
+    IQ1_M_SUBS = 16, IQ1_M_SUB = 16,
+    IQ1_M_BYTES = 56, IQ1_M_QS = 0, IQ1_M_QH = 32, IQ1_M_SCALES = 48,
+
+    /*
+     * 256 values: f16 scale; per 32 values four grid numbers of 8 bits, then in 32 bits four times seven signs and a
+     * scale of 4 bits
+     */
+    IQ2_XXS_BYTES = 66, IQ2_XXS_QS = 2,
+    /* 256 values: f16 scale; 32 times 9 bits grid number and seven signs; 16 scales of 4 bits */
+    IQ2_XS_BYTES = 74, IQ2_XS_QS = 2, IQ2_XS_SCALES = 66,
+    /* 256 values: f16 scale; low 8 bits of 32 grid numbers, signs, the numbers' high 2 bits, 16 scales of 4 bits */
+    IQ2_S_BYTES = 82, IQ2_S_QS = 2, IQ2_S_SIGNS = 34, IQ2_S_QH = 66, IQ2_S_SCALES = 74,
+    /* 256 values: f16 scale; 64 grid numbers; per 32 values 32 bits as in IQ2_XXS */
+    IQ3_XXS_BYTES = 98, IQ3_XXS_QS = 2, IQ3_XXS_SIGNS = 66,
+    /* 256 values: f16 scale; low 8 bits of 64 grid numbers, their high bits, signs, 8 scales of 4 bits */
+    IQ3_S_BYTES = 110, IQ3_S_QS = 2, IQ3_S_QH = 66, IQ3_S_SIGNS = 74, IQ3_S_SCALES = 106,
+
+    /* 32 values: f16 scale, nibbles as in Q4_0 */
+    IQ4_NL_ELEMS = 32, IQ4_NL_BYTES = 18, IQ4_NL_QS = 2,
+
+    /* 256 values as 8 sub-blocks of 32: f16 scale, 8 scales' upper 2 bits, their low nibbles, nibbles as in Q4_0 */
+    IQ4_XS_ELEMS = 256, IQ4_XS_SUBS = 8, IQ4_XS_SUB = 32,
+    IQ4_XS_BYTES = 136, IQ4_XS_SCALES_H = 2, IQ4_XS_SCALES_L = 4, IQ4_XS_QS = 8,
 };
 
 #endif

@@ -31,6 +31,21 @@ void VF_NAME(wfs_decode_bf16)(const void *src, float *dst, size_t n_elems)
     wfs_decode_bf16_c(s + 2 * i, dst + i, n_elems - i);
 }
 
+void VF_NAME(wfs_dequantize_f16)(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *p = blocks;
+    size_t i = 0;
+
+    for (; i + LANES <= n_elems; i += LANES)
+        vf_store(dst + i, vf_get_halves(p + 2 * i));
+    wfs_dequantize_f16_c(p + 2 * i, dst + i, n_elems - i);
+}
+
+void VF_NAME(wfs_dequantize_bf16)(const void *blocks, float *dst, size_t n_elems)
+{
+    VF_NAME(wfs_decode_bf16)(blocks, dst, n_elems);
+}
+
 void VF_NAME(wfs_encode_f16)(const float *src, void *dst, size_t n_elems)
 {
     uint8_t *d = dst;

@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-const char *const wfs_isa_names[WFS_ISA_COUNT] = { "c", "avx2", "avx512" };
+const char *const wfs_isa_names[WFS_ISA_COUNT] = { "c", "avx2", "avx512", "neon" };
 
 #if defined(__x86_64__)
 static bool has_f16c(void) /* clang's __builtin_cpu_supports does not know it */
@@ -28,9 +28,18 @@ enum wfs_isa wfs_cpu_isa(void)
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
         return WFS_ISA_AVX2;
     return WFS_ISA_AVX512;
+#elif defined(__aarch64__)
+    return WFS_ISA_NEON; /* part of the architecture */
 #else
     return WFS_ISA_C;
 #endif
+}
+
+bool wfs_cpu_has(enum wfs_isa isa)
+{
+    enum wfs_isa highest = wfs_cpu_isa();
+
+    return isa == WFS_ISA_C || isa == highest || (isa < highest && highest <= WFS_ISA_AVX512);
 }
 
 /* The set that a word of WEIGHTFS_CPU names, or -1. */
@@ -57,7 +66,6 @@ enum wfs_isa wfs_cpu_masked_isa(void)
 {
     const char *word = getenv("WEIGHTFS_CPU");
     int mask = word ? isa_named(word) : -1;
-    enum wfs_isa isa = wfs_cpu_isa();
 
-    return mask >= 0 && (enum wfs_isa)mask < isa ? (enum wfs_isa)mask : isa;
+    return mask >= 0 && wfs_cpu_has((enum wfs_isa)mask) ? (enum wfs_isa)mask : wfs_cpu_isa();
 }

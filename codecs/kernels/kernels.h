@@ -46,20 +46,23 @@ struct wfs_kernels {
     wfs_encode_weighted_fn *encode_weighted[WFS_TYPE_COUNT]; /* NULL: not offered, or weights count for nothing */
     wfs_dequantize_fn *dequantize[WFS_TYPE_COUNT]; /* NULL: not offered */
     wfs_validate_fn *validate[WFS_TYPE_COUNT]; /* NULL: not offered */
-    const char *isa;                           /* "c", "avx2", "avx512": the highest set in use */
+    const char *isa;                           /* "c", "avx2", "avx512", "neon": the highest set in use */
 };
 
-/* Instruction sets in ascending order; each includes those before it. */
-enum wfs_isa { WFS_ISA_C, WFS_ISA_AVX2, WFS_ISA_AVX512, WFS_ISA_COUNT };
+/* Instruction sets, of each architecture in ascending order; a set includes those of its architecture before it, and C. */
+enum wfs_isa { WFS_ISA_C, WFS_ISA_AVX2, WFS_ISA_AVX512, WFS_ISA_NEON, WFS_ISA_COUNT };
 
-/* "c", "avx2", "avx512". */
+/* "c", "avx2", "avx512", "neon". */
 extern const char *const wfs_isa_names[WFS_ISA_COUNT];
 
 /* The highest set that this CPU and its operating system offer, whatever WEIGHTFS_CPU says. */
 enum wfs_isa wfs_cpu_isa(void);
 
+/* Has this CPU that set? */
+bool wfs_cpu_has(enum wfs_isa isa);
+
 /*
- * Is WEIGHTFS_CPU sound? True also when it is unset, or names more than the CPU has (then the CPU's highest is used).
+ * Is WEIGHTFS_CPU sound? True also when it is unset, or names a set that the CPU lacks (then the CPU's highest is used).
  * False for an unknown word, which *ret_word then shows: the caller refuses to start; wfs_kernels_get ignores it.
  */
 bool wfs_cpu_check(const char **ret_word);
@@ -67,10 +70,10 @@ bool wfs_cpu_check(const char **ret_word);
 /* The highest set of this CPU that WEIGHTFS_CPU allows. */
 enum wfs_isa wfs_cpu_masked_isa(void);
 
-/* The table for one set, which must not be higher than wfs_cpu_isa(). For tests and benches. */
+/* The table for one set, which the CPU must have. For tests and benches. */
 void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa);
 
-/* The table for this machine, masked by the environment variable WEIGHTFS_CPU (c, avx2, avx512). Thread-safe. */
+/* The table for this machine, masked by the environment variable WEIGHTFS_CPU (c, avx2, avx512, neon). Thread-safe. */
 const struct wfs_kernels *wfs_kernels_get(void);
 
 #endif

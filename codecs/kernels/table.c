@@ -39,6 +39,8 @@ static void fill_avx2(struct wfs_kernels *k)
     k->decode[WFS_BF16] = wfs_decode_bf16_avx2;
     k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx2;
     k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx2;
+    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_avx2;
+    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_avx2;
     k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx2;
     k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx2;
     k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx2;
@@ -50,6 +52,8 @@ static void fill_avx512(struct wfs_kernels *k)
     k->decode[WFS_BF16] = wfs_decode_bf16_avx512;
     k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx512;
     k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx512;
+    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_avx512;
+    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_avx512;
     k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx512;
     k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx512;
     k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx512;
@@ -73,7 +77,7 @@ void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa)
 {
     static wfs_fill_fn *const families[] = { wfs_fill_casts, wfs_fill_legacy, wfs_fill_k, wfs_fill_iq, wfs_fill_small };
 
-    assert(isa <= wfs_cpu_isa());
+    assert(wfs_cpu_has(isa));
     *k = (struct wfs_kernels){ .isa = wfs_isa_names[isa] };
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         families[i](k, isa);

@@ -4,4 +4,18 @@
 
 #include "../slots.h"
 
+wfs_encode_fn wfs_encode_iq4_nl_c, wfs_encode_iq4_xs_c, wfs_encode_iq1_m_c;
+wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_c, wfs_encode_weighted_iq4_xs_c;
+wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_c, wfs_encode_weighted_iq1_m_c;
+wfs_dequantize_fn wfs_dequantize_iq4_nl_c, wfs_dequantize_iq4_xs_c, wfs_dequantize_iq1_s_c, wfs_dequantize_iq1_m_c;
+wfs_validate_fn wfs_validate_iq4_nl_c, wfs_validate_iq4_xs_c, wfs_validate_iq1_s_c, wfs_validate_iq1_m_c;
+
+wfs_encode_fn wfs_encode_iq2_s_c, wfs_encode_iq3_xxs_c, wfs_encode_iq3_s_c;
+wfs_encode_weighted_fn wfs_encode_weighted_iq2_xxs_c, wfs_encode_weighted_iq2_xs_c, wfs_encode_weighted_iq2_s_c;
+wfs_encode_weighted_fn wfs_encode_weighted_iq3_xxs_c, wfs_encode_weighted_iq3_s_c;
+wfs_dequantize_fn wfs_dequantize_iq2_xxs_c, wfs_dequantize_iq2_xs_c, wfs_dequantize_iq2_s_c;
+wfs_dequantize_fn wfs_dequantize_iq3_xxs_c, wfs_dequantize_iq3_s_c;
+wfs_validate_fn wfs_validate_iq2_xxs_c, wfs_validate_iq2_xs_c, wfs_validate_iq2_s_c;
+wfs_validate_fn wfs_validate_iq3_xxs_c, wfs_validate_iq3_s_c;
+
 #endif

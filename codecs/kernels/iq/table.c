@@ -1,7 +1,49 @@
 #include "slots.h"
 
+static void fill_c(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_c;
+    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_c;
+    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_c;
+    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_c;
+    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_c;
+    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_c;
+    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_c;
+    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_c;
+    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_c;
+    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_c;
+    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_c;
+    k->validate[WFS_TYPE_IQ4_NL] = wfs_validate_iq4_nl_c;
+    k->validate[WFS_TYPE_IQ4_XS] = wfs_validate_iq4_xs_c;
+    k->validate[WFS_TYPE_IQ1_S] = wfs_validate_iq1_s_c;
+    k->validate[WFS_TYPE_IQ1_M] = wfs_validate_iq1_m_c;
+}
+
+static void fill_grid_c(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_c;
+    k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_c;
+    k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_c;
+    k->encode_weighted[WFS_TYPE_IQ2_XXS] = wfs_encode_weighted_iq2_xxs_c;
+    k->encode_weighted[WFS_TYPE_IQ2_XS] = wfs_encode_weighted_iq2_xs_c;
+    k->encode_weighted[WFS_TYPE_IQ2_S] = wfs_encode_weighted_iq2_s_c;
+    k->encode_weighted[WFS_TYPE_IQ3_XXS] = wfs_encode_weighted_iq3_xxs_c;
+    k->encode_weighted[WFS_TYPE_IQ3_S] = wfs_encode_weighted_iq3_s_c;
+    k->dequantize[WFS_TYPE_IQ2_XXS] = wfs_dequantize_iq2_xxs_c;
+    k->dequantize[WFS_TYPE_IQ2_XS] = wfs_dequantize_iq2_xs_c;
+    k->dequantize[WFS_TYPE_IQ2_S] = wfs_dequantize_iq2_s_c;
+    k->dequantize[WFS_TYPE_IQ3_XXS] = wfs_dequantize_iq3_xxs_c;
+    k->dequantize[WFS_TYPE_IQ3_S] = wfs_dequantize_iq3_s_c;
+    k->validate[WFS_TYPE_IQ2_XXS] = wfs_validate_iq2_xxs_c;
+    k->validate[WFS_TYPE_IQ2_XS] = wfs_validate_iq2_xs_c;
+    k->validate[WFS_TYPE_IQ2_S] = wfs_validate_iq2_s_c;
+    k->validate[WFS_TYPE_IQ3_XXS] = wfs_validate_iq3_xxs_c;
+    k->validate[WFS_TYPE_IQ3_S] = wfs_validate_iq3_s_c;
+}
+
 void wfs_fill_iq(struct wfs_kernels *k, enum wfs_isa isa)
 {
-    (void)k;
+    fill_c(k);
+    fill_grid_c(k);
     (void)isa;
 }

@@ -9,60 +9,72 @@
 
 enum { HALF = 4, SCALE_HALF = 32 }; /* the levels are -4 to 3, those of the scales -32 to 31 */
 
-static inline void q3_k_put_block(const float *x, const float *d, const struct symmetric_found *found, int first,
-                                  uint8_t *block)
+/* The scales of a block from those of its sub-blocks, as q3_k_put_scales does it. */
+static inline void q3_k_put_scale_lanes(uint8_t *block, const float scales[Q3_K_SUBS], float ret_d[Q3_K_SUBS])
 {
-    uint8_t q[Q3_K_ELEMS];
+    vf lowest = vf_set(-SCALE_HALF), highest = vf_set(SCALE_HALF - 1), amax = vf_set(0);
+    float largest, iscale, d;
+    uint32_t which = 0;
+    uint8_t six[Q3_K_SUBS];
 
-    for (int j = 0; j < Q3_K_SUBS; j++)
-        symmetric_put_levels(x + Q3_K_SUB * j, d[j], HALF, found, first + j, q + Q3_K_SUB * j);
-    q3_k_put_levels(block, q);
+    for (int j = 0; j < Q3_K_SUBS; j += LANES)
+        amax = vf_max(vf_abs(vf_load(scales + j)), amax);
+    largest = vf_reduce_max(amax);
+    if (!(largest > 0x1p-60f && largest < 0x1p60f)) {
+        q3_k_put_scales(block, scales, ret_d);
+        return;
+    }
+    for (int j = 0; j < Q3_K_SUBS; j += LANES)
+        which |= vm_bits(vf_eq(vf_abs(vf_load(scales + j)), vf_set(largest))) << j;
+    iscale = -SCALE_HALF / scales[__builtin_ctz(which)];
+    d = k_put_scale(block + Q3_K_D, 1 / iscale);
+    for (int j = 0; j < Q3_K_SUBS; j += LANES) {
+        vf level = vf_round(vf_mul(vf_set(iscale), vf_load(scales + j)));
+
+        level = vf_max(vf_min(level, highest), lowest);
+        vf_store(ret_d + j, vf_mul(vf_set(d), level));
+        vi_put_bytes(six + j, vf_trunc(vf_sub(level, lowest)));
+    }
+    q3_k_put_six_bits(block + Q3_K_SCALES, six);
 }
 
-/* The levels of the search where the stored scale is 0, else those that it gives. */
-static inline void q3_k_put_refined(const float *x, const float *d, const float *level, uint32_t tiny, uint8_t *block)
+/* Sub-blocks whose stored scale is 0 have the levels of the search, which refine_run may have moved. */
+static inline void q3_k_put_moved(const float *d, const struct refine_found *r, int first, uint8_t *q)
 {
+    for (int j = 0; j < Q3_K_SUBS; j++) {
+        int place = r->place[first + j];
+
+        for (int i = 0; i < Q3_K_SUB && d[j] == 0 && place; i++)
+            q[Q3_K_SUB * j + i] = (uint8_t)(HALF + (int)r->level[place - 1][i]);
+    }
+}
+
+static void q3_k_batch(const float *x, const float *weights, uint8_t *dst, int n)
+{
+    struct symmetric_found found;
+    struct refine_found refined;
+    float d[Q3_K_SUBS];
     uint8_t q[Q3_K_ELEMS];
 
-    for (int j = 0; j < Q3_K_SUBS; j++) {
-        const float *at = level + j / LANES * LANES * Q3_K_SUB + j % LANES;
+    (void)weights;
+    refine_run(x, n * Q3_K_SUBS, HALF, &found, &refined);
+    for (int b = 0; b < n; b++, x += Q3_K_ELEMS, dst += Q3_K_BYTES) {
+        int first = b * Q3_K_SUBS;
 
-        for (int i = 0; i < Q3_K_SUB && d[j] == 0; i++)
-            q[Q3_K_SUB * j + i] = (uint8_t)(tiny >> j & 1 ? 0 : HALF + (int)at[i * LANES]);
-        for (int i = 0; i < Q3_K_SUB && d[j] != 0; i += LANES) {
-            vf v = vf_div(vf_load(x + Q3_K_SUB * j + i), vf_set(d[j]));
-
-            vi_put_bytes(q + Q3_K_SUB * j + i, symmetric_level_of(v, HALF));
+        if (symmetric_odd(&found, first, Q3_K_SUBS)) {
+            wfs_encode_q3_k_c(x, dst, Q3_K_ELEMS);
+            continue;
         }
+        q3_k_put_scale_lanes(dst, found.scale + first, d);
+        symmetric_put_levels(x, d, HALF, &found, first, q);
+        q3_k_put_moved(d, &refined, first, q);
+        q3_k_put_levels(dst, q);
     }
-    q3_k_put_levels(block, q);
 }
 
 void VF_NAME(wfs_encode_q3_k)(const float *src, void *dst, size_t n_elems)
 {
-    uint8_t *block = dst;
-
-    for (size_t b = 0; b < n_elems; b += Q3_K_ELEMS, src += Q3_K_ELEMS, block += Q3_K_BYTES) {
-        struct refine_lanes s;
-        float scales[Q3_K_SUBS], d[Q3_K_SUBS], level[Q3_K_ELEMS];
-        uint32_t odd = 0, tiny = 0;
-
-        for (int j = 0; j < Q3_K_SUBS; j += LANES) {
-            vf iscale;
-            k_load_subs(src + Q3_K_SUB * j, Q3_K_SUB, s.x);
-            vf_store(scales + j, refine_run(&s, HALF, &iscale));
-            odd |= vm_bits(s.odd);
-            tiny |= vm_bits(s.tiny) << j;
-            for (int i = 0; i < Q3_K_SUB; i++)
-                vf_store(level + j * Q3_K_SUB + i * LANES, s.level[i]);
-        }
-        if (odd) {
-            wfs_encode_q3_k_c(src, block, Q3_K_ELEMS);
-            continue;
-        }
-        q3_k_put_scales(block, scales, d);
-        q3_k_put_refined(src, d, level, tiny, block);
-    }
+    k_encode_batches(q3_k_batch, src, NULL, dst, n_elems, Q3_K_BYTES);
 }
 
 /* The searches of all sub-blocks of n blocks; weights: their sums, for the next search. */
@@ -98,14 +110,14 @@ static inline void q3_k_scale_batch(const struct symmetric_found *found, const f
     symmetric_run(&s, SCALE_HALF);
     symmetric_store(&s, ret, 0);
     for (int b = 0; b < BATCH; b++)
-        symmetric_put_levels(found->scale + b * Q3_K_SUBS, 0, SCALE_HALF, ret, b, six[b]);
+        symmetric_put_exact(found->scale + b * Q3_K_SUBS, 0, SCALE_HALF, ret, b, six[b]);
 }
 
 static void q3_k_weighted_batch(const float *x, const float *weights, uint8_t *dst, int n)
 {
     struct symmetric_found found = { 0 }, scales; /* the lanes of blocks that are not there run too */
     float sums[LANES * Q3_K_SUBS] = { 0 }, d[Q3_K_SUBS];
-    uint8_t six[BATCH][Q3_K_SUBS];
+    uint8_t six[BATCH][Q3_K_SUBS], q[Q3_K_ELEMS];
 
     q3_k_search_batch(x, weights, n, &found, sums);
     q3_k_scale_batch(&found, sums, &scales, six);
@@ -115,7 +127,8 @@ static void q3_k_weighted_batch(const float *x, const float *weights, uint8_t *d
             continue;
         }
         q3_k_put_found(dst, scales.scale[b], six[b], d);
-        q3_k_put_block(x, d, &found, b * Q3_K_SUBS, dst);
+        symmetric_put_levels(x, d, HALF, &found, b * Q3_K_SUBS, q);
+        q3_k_put_levels(dst, q);
     }
 }
 

@@ -29,8 +29,7 @@ static inline bool encode_super(const float *x, const float *importance, uint8_t
         return false;
     if (!q6_k_put_scales(block, found.scale, d))
         return true;
-    for (int j = 0; j < Q6_K_SUBS; j++)
-        symmetric_put_levels(x + Q6_K_SUB * j, d[j], HALF, &found, j, q + Q6_K_SUB * j);
+    symmetric_put_levels(x, d, HALF, &found, 0, q);
     q6_k_put_levels(block, q);
     return true;
 }

@@ -22,8 +22,8 @@ struct symmetric_lanes {
 
 /* What the searches of a batch give, an entry per sub-block. */
 struct symmetric_found {
-    float scale[LANES * BATCH_MAX_SUBS], level_iscale[LANES * BATCH_MAX_SUBS];
-    bool odd[LANES * BATCH_MAX_SUBS], tiny[LANES * BATCH_MAX_SUBS];
+    float scale[BATCH * BATCH_MAX_SUBS], level_iscale[BATCH * BATCH_MAX_SUBS], amax[BATCH * BATCH_MAX_SUBS];
+    bool odd[BATCH * BATCH_MAX_SUBS], tiny[BATCH * BATCH_MAX_SUBS];
 };
 
 /*
@@ -113,16 +113,22 @@ static inline void symmetric_run(struct symmetric_lanes *s, int half)
     s->scale = vf_pick(s->tiny, vf_set(0), s->scale);
 }
 
+static inline void symmetric_put_marks(struct symmetric_found *ret, int at, vm odd, vm tiny)
+{
+    uint32_t odd_bits = vm_bits(odd), tiny_bits = vm_bits(tiny);
+
+    for (int lane = 0; lane < LANES; lane++) {
+        ret->odd[at + lane] = odd_bits >> lane & 1;
+        ret->tiny[at + lane] = tiny_bits >> lane & 1;
+    }
+}
+
 static inline void symmetric_store(const struct symmetric_lanes *s, struct symmetric_found *ret, int at)
 {
-    uint32_t odd = vm_bits(s->odd), tiny = vm_bits(s->tiny);
-
     vf_store(ret->scale + at, s->scale);
     vf_store(ret->level_iscale + at, s->level_iscale);
-    for (int lane = 0; lane < LANES; lane++) {
-        ret->odd[at + lane] = odd >> lane & 1;
-        ret->tiny[at + lane] = tiny >> lane & 1;
-    }
+    vf_store(ret->amax + at, s->amax);
+    symmetric_put_marks(ret, at, s->odd, s->tiny);
 }
 
 /* Is any of n sub-blocks left to plain C? */
@@ -146,8 +152,8 @@ static inline vi symmetric_level_of(vf v, int half)
  * The levels plus half of sub-block j of found: from the stored scale, or if that is 0, those of the search (0 for a
  * tiny sub-block).
  */
-static inline void symmetric_put_levels(const float *x, float d, int half, const struct symmetric_found *found, int j,
-                                        uint8_t *q)
+static inline void symmetric_put_exact(const float *x, float d, int half, const struct symmetric_found *found, int j,
+                                       uint8_t *q)
 {
     for (int i = 0; i < SYMMETRIC_SUB; i += LANES) {
         if (d != 0) /* a NaN is not zero */
@@ -156,6 +162,42 @@ static inline void symmetric_put_levels(const float *x, float d, int half, const
             vi_put_bytes(q + i, vf_bits(vf_set(0)));
         else
             vi_put_bytes(q + i, symmetric_level_of(vf_mul(vf_set(found->level_iscale[j]), vf_load(x + i)), half));
+    }
+}
+
+/*
+ * The levels plus half of a sub-block from the inverse of the stored scale: a product is off by less than 2^-16 from
+ * the quotient, as long as that is not far beyond the levels. False: one may be rounded to another side.
+ */
+static inline bool symmetric_put_near(const float *x, float inverse, int half, uint8_t *q)
+{
+    vf lowest = vf_set((float)-half), highest = vf_set((float)(half - 1)), far = vf_set(0);
+
+    for (int i = 0; i < SYMMETRIC_SUB; i += LANES) {
+        vf v = vf_mul(vf_load(x + i), vf_set(inverse)), whole = vf_round(v);
+
+        far = vf_max(vf_abs(vf_sub(v, whole)), far);
+        vi_put_bytes(q + i, vf_trunc(vf_add(vf_max(vf_min(whole, highest), lowest), vf_set((float)half))));
+    }
+    return !vm_bits(vf_gt(far, vf_set(0.4999f)));
+}
+
+/* The levels of 16 sub-blocks, those of found from number first on, whose stored scales are d. */
+static inline void symmetric_put_levels(const float *x, const float *d, int half, const struct symmetric_found *found,
+                                        int first, uint8_t *q)
+{
+    float inverse[BATCH_MAX_SUBS];
+    uint32_t near = 0;
+
+    for (int j = 0; j < BATCH_MAX_SUBS; j += LANES) {
+        vf v = vf_div(vf_set(1), vf_load(d + j));
+
+        vf_store(inverse + j, v); /* of 0 it is infinite, of NaN NaN */
+        near |= vm_bits(vf_lt(vf_mul(vf_load(found->amax + first + j), vf_abs(v)), vf_set(128))) << j;
+    }
+    for (int j = 0; j < BATCH_MAX_SUBS; j++, x += SYMMETRIC_SUB, q += SYMMETRIC_SUB) {
+        if (!(near >> j & 1) || !symmetric_put_near(x, inverse[j], half, q))
+            symmetric_put_exact(x, d[j], half, found, first + j, q);
     }
 }
 

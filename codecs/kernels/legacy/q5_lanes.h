@@ -1,60 +1,27 @@
-/*
- * Template of Q5_0 and Q5_1 for one instruction set; include a lanes_*.h first. Blocks with a NaN are left to plain C;
- * without, the extremes are the same whatever the order, and where two values tie it is seen to that the first one
- * counts.
- */
-#include "../bits.h"
-#include "../blocks.h"
+/* Template of Q5_0 and Q5_1 for one instruction set; include a lanes_*.h first. */
+#include "legacy_lanes.h"
 #include "slots.h"
-
-#include <float.h>
-
-/* Five-bit values, two halves of a block, LANES at a time: nibbles, and the fifth bits of both. */
-static inline void put_levels(vi low, vi high, int i, uint8_t *qs, uint32_t *qh)
-{
-    vi fifteen = vi_set(15);
-
-    vi_put_bytes(qs + i, vi_or(vi_and(low, fifteen), vi_shl(vi_and(high, fifteen), 4)));
-    *qh |= vi_signs(vi_shl(low, 27)) << i | vi_signs(vi_shl(high, 27)) << (i + 16);
-}
 
 void VF_NAME(wfs_encode_q5_0)(const float *src, void *dst, size_t n_elems)
 {
     uint8_t *block = dst;
 
     for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, src += Q5_ELEMS, block += Q5_0_BYTES) {
-        vi largest = vi_set(0);
-        uint32_t amax, qh = 0;
-        float d;
+        float most, d;
+        uint32_t qh = 0;
         vf inverse;
-        int at = 0;
 
-        for (int i = 0; i < Q5_ELEMS; i += LANES) /* magnitudes order like their bits; NaNs come after infinity */
-            largest = vi_max_u(largest, vf_bits(vf_abs(vf_load(src + i))));
-        amax = vi_reduce_max_u(largest);
-        if (amax > 0x7f800000u) {
+        if (!legacy_most_lanes(src, &most)) {
             wfs_encode_q5_0_c(src, block, Q5_ELEMS);
             continue;
         }
-        for (; at < Q5_ELEMS; at += LANES) { /* the first value of that magnitude gives the sign */
-            uint32_t equal = vi_equal(vf_bits(vf_abs(vf_load(src + at))), vi_set((int32_t)amax));
-
-            if (equal) {
-                at += __builtin_ctz(equal);
-                break;
-            }
-        }
-        d = (amax ? src[at] : 0) / -16.0f; /* with nothing but zeros no value was larger than 0: +0, so d is -0 */
-        inverse = vf_set(d != 0 ? 1.0f / d : 0);
-        put_u16(block, (uint16_t)_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
-        for (int i = 0; i < Q5_ELEMS / 2; i += LANES) {
-            vi low = vf_trunc(vf_add(vf_mul(vf_load(src + i), inverse), vf_set(16.5f)));
-            vi high = vf_trunc(vf_add(vf_mul(vf_load(src + i + 16), inverse), vf_set(16.5f)));
-
-            low = vi_min(vi_low_bytes(low), vi_set(31));
-            high = vi_min(vi_low_bytes(high), vi_set(31));
-            put_levels(low, high, i, block + Q5_0_QS, &qh);
-        }
+        d = most / -16.0f;
+        inverse = vf_set(legacy_inverse(d));
+        put_u16(block, half_bits(d));
+        for (int i = 0; i < Q5_ELEMS / 2; i += LANES)
+            legacy_put_fives_lanes(legacy_level_lanes(vf_load(src + i), inverse, 16.5f, 31),
+                                   legacy_level_lanes(vf_load(src + i + 16), inverse, 16.5f, 31), i,
+                                   block + Q5_0_QS, &qh);
         memcpy(block + Q5_0_QH, &qh, sizeof qh);
     }
 }
@@ -64,35 +31,51 @@ void VF_NAME(wfs_encode_q5_1)(const float *src, void *dst, size_t n_elems)
     uint8_t *block = dst;
 
     for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, src += Q5_ELEMS, block += Q5_1_BYTES) {
-        vf lowest = vf_set(FLT_MAX), highest = vf_set(-FLT_MAX), inverse;
-        vm nan = vm_none();
-        float min, d;
+        float min, max, d;
         uint32_t qh = 0;
+        vf inverse;
 
-        for (int i = 0; i < Q5_ELEMS; i += LANES) {
-            vf v = vf_load(src + i);
-
-            nan = vm_or(nan, vf_nan(v));
-            lowest = vf_min(v, lowest);
-            highest = vf_max(v, highest);
-        }
-        min = vf_reduce_min(lowest);
-        /* With zeros of both signs the first one's sign counts, which only plain C knows. */
-        if (vm_bits(nan) || min == 0) {
+        if (!legacy_range_lanes(src, &min, &max)) {
             wfs_encode_q5_1_c(src, block, Q5_ELEMS);
             continue;
         }
-        d = (vf_reduce_max(highest) - min) / 31.0f;
-        inverse = vf_set(d != 0 ? 1.0f / d : 0);
-        put_u16(block, (uint16_t)_cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT));
-        put_u16(block + Q5_1_M, (uint16_t)_cvtss_sh(min, _MM_FROUND_TO_NEAREST_INT));
+        d = (max - min) / 31.0f;
+        inverse = vf_set(legacy_inverse(d));
+        put_u16(block, half_bits(d));
+        put_u16(block + Q5_1_M, half_bits(min));
         for (int i = 0; i < Q5_ELEMS / 2; i += LANES) {
             vf low = vf_mul(vf_sub(vf_load(src + i), vf_set(min)), inverse);
             vf high = vf_mul(vf_sub(vf_load(src + i + 16), vf_set(min)), inverse);
 
-            put_levels(vf_trunc(vf_add(low, vf_set(0.5f))), vf_trunc(vf_add(high, vf_set(0.5f))), i, block + Q5_1_QS,
-                       &qh);
+            legacy_put_fives_lanes(vf_trunc(vf_add(low, vf_set(0.5f))), vf_trunc(vf_add(high, vf_set(0.5f))), i,
+                                   block + Q5_1_QS, &qh);
         }
         memcpy(block + Q5_1_QH, &qh, sizeof qh);
+    }
+}
+
+void VF_NAME(wfs_dequantize_q5_0)(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+
+    for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, dst += Q5_ELEMS, block += Q5_0_BYTES) {
+        uint32_t qh;
+
+        memcpy(&qh, block + Q5_0_QH, sizeof qh);
+        legacy_scale_lanes(block + Q5_0_QS, qh, -16, half_value(get_u16(block)), dst);
+    }
+}
+
+void VF_NAME(wfs_dequantize_q5_1)(const void *blocks, float *dst, size_t n_elems)
+{
+    const uint8_t *block = blocks;
+
+    for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, dst += Q5_ELEMS, block += Q5_1_BYTES) {
+        uint32_t qh;
+
+        memcpy(&qh, block + Q5_1_QH, sizeof qh);
+        if (!legacy_scale_min_lanes(block + Q5_1_QS, qh, half_value(get_u16(block)),
+                                    half_value(get_u16(block + Q5_1_M)), dst))
+            wfs_dequantize_q5_1_c(block, dst, Q5_ELEMS);
     }
 }

@@ -1,0 +1,2 @@
+#include "../lanes_avx512.h"
+#include "q2_0_lanes.h"
