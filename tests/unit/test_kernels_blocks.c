@@ -145,8 +145,8 @@ static void see_hex(const char *const *words)
     fill("random", x);
     fill_weights(wk, w, N);
     for (int i = 0; i < n_tables; i++) {
-        if (encode(&tables[i], type, x, wk ? w : NULL, out, 1, N))
-            equals_hex("encode", &tables[i], words[0], out, N / info->block_elems * info->block_bytes, words[2]);
+        encode(&tables[i], type, x, wk ? w : NULL, out, 1, N);
+        equals_hex("encode", &tables[i], words[0], out, N / info->block_elems * info->block_bytes, words[2]);
     }
 }
 
