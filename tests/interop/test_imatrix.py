@@ -39,7 +39,7 @@ def compare(ref, tmp_path, matrix, types=TYPES):
         theirs = quantize(input_of(ref), tmp_path / "theirs.gguf", kind, matrix)
         ours = rig.export_hash(ref.source, "model-%s.gguf" % kind, "--imatrix=%s" % matrix)
         compared += theirs[0] is not None
-        if theirs[0] != ours[0] and "cannot write yet" not in str(ours[1]):
+        if theirs[0] != ours[0]:
             problems.append("%s: reference %s, weightfs %s" % (kind, theirs, ours))
     assert not problems, "\n".join(problems)
     return compared
@@ -48,10 +48,8 @@ def compare(ref, tmp_path, matrix, types=TYPES):
 @pytest.mark.parametrize(
     "case, form, kind",
     [
-        ("types-few-layers", "gguf", "usual"),
-        ("types-16-layers-gqa4", "gguf", "usual"),
+        ("types-few-layers", "gguf", "zeros"),
         ("types-gqa8-tied", "dat", "usual"),
-        ("types-f16", "gguf", "zeros"),
         ("types-fall-back", "dat", "one-hot"),
         ("types-fall-back-tied", "gguf", "negative"),
         ("types-odd-ffn", "gguf", "usual"),
