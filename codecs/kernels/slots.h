@@ -31,4 +31,9 @@ wfs_encode_fn wfs_encode_f16_avx512, wfs_encode_bf16_avx512;
 wfs_dequantize_fn wfs_dequantize_f16_avx512, wfs_dequantize_bf16_avx512;
 wfs_validate_fn wfs_validate_f32_avx512, wfs_validate_f16_avx512, wfs_validate_bf16_avx512;
 
+wfs_decode_fn wfs_decode_f16_neon, wfs_decode_bf16_neon;
+wfs_encode_fn wfs_encode_f16_neon, wfs_encode_bf16_neon;
+wfs_dequantize_fn wfs_dequantize_f16_neon, wfs_dequantize_bf16_neon;
+wfs_validate_fn wfs_validate_f32_neon, wfs_validate_f16_neon, wfs_validate_bf16_neon;
+
 #endif

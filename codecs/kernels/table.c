@@ -58,6 +58,19 @@ static void fill_avx512(struct wfs_kernels *k)
     k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx512;
     k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx512;
 }
+#elif defined(__aarch64__)
+static void fill_neon(struct wfs_kernels *k)
+{
+    k->decode[WFS_F16] = wfs_decode_f16_neon;
+    k->decode[WFS_BF16] = wfs_decode_bf16_neon;
+    k->encode[WFS_TYPE_F16] = wfs_encode_f16_neon;
+    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_neon;
+    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_neon;
+    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_neon;
+    k->validate[WFS_TYPE_F32] = wfs_validate_f32_neon;
+    k->validate[WFS_TYPE_F16] = wfs_validate_f16_neon;
+    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_neon;
+}
 #endif
 
 void wfs_fill_casts(struct wfs_kernels *k, enum wfs_isa isa)
@@ -68,6 +81,9 @@ void wfs_fill_casts(struct wfs_kernels *k, enum wfs_isa isa)
         fill_avx2(k);
     if (isa >= WFS_ISA_AVX512)
         fill_avx512(k);
+#elif defined(__aarch64__)
+    if (isa == WFS_ISA_NEON)
+        fill_neon(k);
 #else
     (void)isa;
 #endif

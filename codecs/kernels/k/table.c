@@ -62,6 +62,25 @@ static void fill_avx512(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_Q5_K] = wfs_dequantize_q5_k_avx512;
     k->dequantize[WFS_TYPE_Q6_K] = wfs_dequantize_q6_k_avx512;
 }
+#elif defined(__aarch64__)
+static void fill_neon(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q2_K] = wfs_encode_q2_k_neon;
+    k->encode[WFS_TYPE_Q3_K] = wfs_encode_q3_k_neon;
+    k->encode[WFS_TYPE_Q4_K] = wfs_encode_q4_k_neon;
+    k->encode[WFS_TYPE_Q5_K] = wfs_encode_q5_k_neon;
+    k->encode[WFS_TYPE_Q6_K] = wfs_encode_q6_k_neon;
+    k->encode_weighted[WFS_TYPE_Q2_K] = wfs_encode_weighted_q2_k_neon;
+    k->encode_weighted[WFS_TYPE_Q3_K] = wfs_encode_weighted_q3_k_neon;
+    k->encode_weighted[WFS_TYPE_Q4_K] = wfs_encode_weighted_q4_k_neon;
+    k->encode_weighted[WFS_TYPE_Q5_K] = wfs_encode_weighted_q5_k_neon;
+    k->encode_weighted[WFS_TYPE_Q6_K] = wfs_encode_weighted_q6_k_neon;
+    k->dequantize[WFS_TYPE_Q2_K] = wfs_dequantize_q2_k_neon;
+    k->dequantize[WFS_TYPE_Q3_K] = wfs_dequantize_q3_k_neon;
+    k->dequantize[WFS_TYPE_Q4_K] = wfs_dequantize_q4_k_neon;
+    k->dequantize[WFS_TYPE_Q5_K] = wfs_dequantize_q5_k_neon;
+    k->dequantize[WFS_TYPE_Q6_K] = wfs_dequantize_q6_k_neon;
+}
 #endif
 
 void wfs_fill_k(struct wfs_kernels *k, enum wfs_isa isa)
@@ -72,6 +91,9 @@ void wfs_fill_k(struct wfs_kernels *k, enum wfs_isa isa)
         fill_avx2(k);
     if (isa >= WFS_ISA_AVX512)
         fill_avx512(k);
+#elif defined(__aarch64__)
+    if (isa == WFS_ISA_NEON)
+        fill_neon(k);
 #else
     (void)isa;
 #endif

@@ -22,4 +22,9 @@ wfs_encode_fn wfs_encode_q8_0_avx512;
 wfs_dequantize_fn wfs_dequantize_q4_0_avx512, wfs_dequantize_q4_1_avx512, wfs_dequantize_q5_0_avx512;
 wfs_dequantize_fn wfs_dequantize_q5_1_avx512, wfs_dequantize_q8_0_avx512;
 
+wfs_encode_fn wfs_encode_q4_0_neon, wfs_encode_q4_1_neon, wfs_encode_q5_0_neon, wfs_encode_q5_1_neon;
+wfs_encode_fn wfs_encode_q8_0_neon;
+wfs_dequantize_fn wfs_dequantize_q4_0_neon, wfs_dequantize_q4_1_neon, wfs_dequantize_q5_0_neon;
+wfs_dequantize_fn wfs_dequantize_q5_1_neon, wfs_dequantize_q8_0_neon;
+
 #endif

@@ -51,6 +51,20 @@ static void fill_avx512(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_Q5_1] = wfs_dequantize_q5_1_avx512;
     k->dequantize[WFS_TYPE_Q8_0] = wfs_dequantize_q8_0_avx512;
 }
+#elif defined(__aarch64__)
+static void fill_neon(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_Q4_0] = wfs_encode_q4_0_neon;
+    k->encode[WFS_TYPE_Q4_1] = wfs_encode_q4_1_neon;
+    k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_neon;
+    k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_neon;
+    k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_neon;
+    k->dequantize[WFS_TYPE_Q4_0] = wfs_dequantize_q4_0_neon;
+    k->dequantize[WFS_TYPE_Q4_1] = wfs_dequantize_q4_1_neon;
+    k->dequantize[WFS_TYPE_Q5_0] = wfs_dequantize_q5_0_neon;
+    k->dequantize[WFS_TYPE_Q5_1] = wfs_dequantize_q5_1_neon;
+    k->dequantize[WFS_TYPE_Q8_0] = wfs_dequantize_q8_0_neon;
+}
 #endif
 
 void wfs_fill_legacy(struct wfs_kernels *k, enum wfs_isa isa)
@@ -61,6 +75,9 @@ void wfs_fill_legacy(struct wfs_kernels *k, enum wfs_isa isa)
         fill_avx2(k);
     if (isa >= WFS_ISA_AVX512)
         fill_avx512(k);
+#elif defined(__aarch64__)
+    if (isa == WFS_ISA_NEON)
+        fill_neon(k);
 #else
     (void)isa;
 #endif

@@ -21,4 +21,9 @@ wfs_encode_fn wfs_encode_q1_0_avx512, wfs_encode_q2_0_avx512;
 wfs_dequantize_fn wfs_dequantize_tq1_0_avx512, wfs_dequantize_tq2_0_avx512, wfs_dequantize_mxfp4_avx512;
 wfs_dequantize_fn wfs_dequantize_nvfp4_avx512, wfs_dequantize_q1_0_avx512, wfs_dequantize_q2_0_avx512;
 
+wfs_encode_fn wfs_encode_tq1_0_neon, wfs_encode_tq2_0_neon, wfs_encode_mxfp4_neon, wfs_encode_nvfp4_neon;
+wfs_encode_fn wfs_encode_q1_0_neon, wfs_encode_q2_0_neon;
+wfs_dequantize_fn wfs_dequantize_tq1_0_neon, wfs_dequantize_tq2_0_neon, wfs_dequantize_mxfp4_neon;
+wfs_dequantize_fn wfs_dequantize_nvfp4_neon, wfs_dequantize_q1_0_neon, wfs_dequantize_q2_0_neon;
+
 #endif

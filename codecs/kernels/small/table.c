@@ -54,6 +54,22 @@ static void fill_avx512(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_Q1_0] = wfs_dequantize_q1_0_avx512;
     k->dequantize[WFS_TYPE_Q2_0] = wfs_dequantize_q2_0_avx512;
 }
+#elif defined(__aarch64__)
+static void fill_neon(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_TQ1_0] = wfs_encode_tq1_0_neon;
+    k->encode[WFS_TYPE_TQ2_0] = wfs_encode_tq2_0_neon;
+    k->encode[WFS_TYPE_MXFP4] = wfs_encode_mxfp4_neon;
+    k->encode[WFS_TYPE_NVFP4] = wfs_encode_nvfp4_neon;
+    k->encode[WFS_TYPE_Q1_0] = wfs_encode_q1_0_neon;
+    k->encode[WFS_TYPE_Q2_0] = wfs_encode_q2_0_neon;
+    k->dequantize[WFS_TYPE_TQ1_0] = wfs_dequantize_tq1_0_neon;
+    k->dequantize[WFS_TYPE_TQ2_0] = wfs_dequantize_tq2_0_neon;
+    k->dequantize[WFS_TYPE_MXFP4] = wfs_dequantize_mxfp4_neon;
+    k->dequantize[WFS_TYPE_NVFP4] = wfs_dequantize_nvfp4_neon;
+    k->dequantize[WFS_TYPE_Q1_0] = wfs_dequantize_q1_0_neon;
+    k->dequantize[WFS_TYPE_Q2_0] = wfs_dequantize_q2_0_neon;
+}
 #endif
 
 void wfs_fill_small(struct wfs_kernels *k, enum wfs_isa isa)
@@ -64,6 +80,9 @@ void wfs_fill_small(struct wfs_kernels *k, enum wfs_isa isa)
         fill_avx2(k);
     if (isa >= WFS_ISA_AVX512)
         fill_avx512(k);
+#elif defined(__aarch64__)
+    if (isa == WFS_ISA_NEON)
+        fill_neon(k);
 #else
     (void)isa;
 #endif

@@ -1,0 +1,2 @@
+#include "../lanes_neon.h"
+#include "dequantize_lanes.h"

@@ -1,0 +1,2 @@
+#include "../lanes_neon.h"
+#include "q3_k_lanes.h"

@@ -1,0 +1,2 @@
+#include "lanes_neon.h"
+#include "validate_lanes.h"
