@@ -18,4 +18,16 @@ wfs_dequantize_fn wfs_dequantize_iq3_xxs_c, wfs_dequantize_iq3_s_c;
 wfs_validate_fn wfs_validate_iq2_xxs_c, wfs_validate_iq2_xs_c, wfs_validate_iq2_s_c;
 wfs_validate_fn wfs_validate_iq3_xxs_c, wfs_validate_iq3_s_c;
 
+wfs_encode_fn wfs_encode_iq4_nl_avx2, wfs_encode_iq4_xs_avx2;
+wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_avx2, wfs_encode_weighted_iq4_xs_avx2;
+wfs_dequantize_fn wfs_dequantize_iq4_nl_avx2, wfs_dequantize_iq4_xs_avx2;
+
+wfs_encode_fn wfs_encode_iq4_nl_avx512, wfs_encode_iq4_xs_avx512;
+wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_avx512, wfs_encode_weighted_iq4_xs_avx512;
+wfs_dequantize_fn wfs_dequantize_iq4_nl_avx512, wfs_dequantize_iq4_xs_avx512;
+
+wfs_encode_fn wfs_encode_iq4_nl_neon, wfs_encode_iq4_xs_neon;
+wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_neon, wfs_encode_weighted_iq4_xs_neon;
+wfs_dequantize_fn wfs_dequantize_iq4_nl_neon, wfs_dequantize_iq4_xs_neon;
+
 #endif

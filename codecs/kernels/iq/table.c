@@ -41,9 +41,53 @@ static void fill_grid_c(struct wfs_kernels *k)
     k->validate[WFS_TYPE_IQ3_S] = wfs_validate_iq3_s_c;
 }
 
+#if defined(__x86_64__)
+static void fill_iq4_avx2(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx2;
+    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx2;
+    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx2;
+    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_avx2;
+    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_avx2;
+    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx2;
+}
+
+static void fill_iq4_avx512(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx512;
+    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx512;
+    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx512;
+    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_avx512;
+    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_avx512;
+    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx512;
+}
+#elif defined(__aarch64__)
+static void fill_iq4_neon(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_neon;
+    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_neon;
+    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_neon;
+    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_neon;
+    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_neon;
+    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_neon;
+}
+#endif
+
 void wfs_fill_iq(struct wfs_kernels *k, enum wfs_isa isa)
 {
     fill_c(k);
     fill_grid_c(k);
+#if defined(__x86_64__)
+    if (isa == WFS_ISA_AVX2 || isa == WFS_ISA_AVX512) {
+        fill_iq4_avx2(k);
+    }
+    if (isa == WFS_ISA_AVX512) {
+        fill_iq4_avx512(k);
+    }
+#elif defined(__aarch64__)
+    if (isa == WFS_ISA_NEON)
+        fill_iq4_neon(k);
+#else
     (void)isa;
+#endif
 }

@@ -1,0 +1,2 @@
+#include "../lanes_avx2.h"
+#include "iq4_lanes.h"
