@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         char shown[200];
 
         wfs_escape(shown, sizeof shown, cpu, strlen(cpu));
-        fprintf(stderr, "weightfs: WEIGHTFS_CPU=%s: the word must be one of c, avx2, avx512\n", shown);
+        fprintf(stderr, "weightfs: WEIGHTFS_CPU=%s: the word must be one of c, avx2, avx512, neon\n", shown);
         return argc > 0 && wfs_fstab_is_helper(argv[0]) ? WFS_FSTAB_USAGE : WFS_EXIT_USAGE;
     }
     if (argc > 0 && wfs_fstab_is_helper(argv[0]))
