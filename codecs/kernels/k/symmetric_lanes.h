@@ -11,7 +11,9 @@
 
 #include "k_lanes.h"
 
-enum { SYMMETRIC_SUB = 16 };
+#ifndef SYMMETRIC_SUB /* values of a sub-block; Q4_0 and Q5_0 with importance weights have 32 */
+#define SYMMETRIC_SUB 16
+#endif
 
 struct symmetric_lanes {
     vf x[SYMMETRIC_SUB], w[SYMMETRIC_SUB], wx[SYMMETRIC_SUB]; /* values, weights, and w * x */

@@ -31,6 +31,10 @@ static void fill_avx2(struct wfs_kernels *k)
     k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx2;
     k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx2;
     k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx2;
+    k->encode_weighted[WFS_TYPE_Q4_0] = wfs_encode_weighted_q4_0_avx2;
+    k->encode_weighted[WFS_TYPE_Q4_1] = wfs_encode_weighted_q4_1_avx2;
+    k->encode_weighted[WFS_TYPE_Q5_0] = wfs_encode_weighted_q5_0_avx2;
+    k->encode_weighted[WFS_TYPE_Q5_1] = wfs_encode_weighted_q5_1_avx2;
     k->dequantize[WFS_TYPE_Q4_0] = wfs_dequantize_q4_0_avx2;
     k->dequantize[WFS_TYPE_Q4_1] = wfs_dequantize_q4_1_avx2;
     k->dequantize[WFS_TYPE_Q5_0] = wfs_dequantize_q5_0_avx2;
@@ -45,6 +49,10 @@ static void fill_avx512(struct wfs_kernels *k)
     k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_avx512;
     k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_avx512;
     k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_avx512;
+    k->encode_weighted[WFS_TYPE_Q4_0] = wfs_encode_weighted_q4_0_avx512;
+    k->encode_weighted[WFS_TYPE_Q4_1] = wfs_encode_weighted_q4_1_avx512;
+    k->encode_weighted[WFS_TYPE_Q5_0] = wfs_encode_weighted_q5_0_avx512;
+    k->encode_weighted[WFS_TYPE_Q5_1] = wfs_encode_weighted_q5_1_avx512;
     k->dequantize[WFS_TYPE_Q4_0] = wfs_dequantize_q4_0_avx512;
     k->dequantize[WFS_TYPE_Q4_1] = wfs_dequantize_q4_1_avx512;
     k->dequantize[WFS_TYPE_Q5_0] = wfs_dequantize_q5_0_avx512;
@@ -59,6 +67,10 @@ static void fill_neon(struct wfs_kernels *k)
     k->encode[WFS_TYPE_Q5_0] = wfs_encode_q5_0_neon;
     k->encode[WFS_TYPE_Q5_1] = wfs_encode_q5_1_neon;
     k->encode[WFS_TYPE_Q8_0] = wfs_encode_q8_0_neon;
+    k->encode_weighted[WFS_TYPE_Q4_0] = wfs_encode_weighted_q4_0_neon;
+    k->encode_weighted[WFS_TYPE_Q4_1] = wfs_encode_weighted_q4_1_neon;
+    k->encode_weighted[WFS_TYPE_Q5_0] = wfs_encode_weighted_q5_0_neon;
+    k->encode_weighted[WFS_TYPE_Q5_1] = wfs_encode_weighted_q5_1_neon;
     k->dequantize[WFS_TYPE_Q4_0] = wfs_dequantize_q4_0_neon;
     k->dequantize[WFS_TYPE_Q4_1] = wfs_dequantize_q4_1_neon;
     k->dequantize[WFS_TYPE_Q5_0] = wfs_dequantize_q5_0_neon;

@@ -33,7 +33,8 @@ static inline struct fp4_middles fp4_middles_of(float d)
 static inline vi fp4_index_lanes(vf x, const struct fp4_middles *middles)
 {
     vf a = vf_abs(x);
-    vi one = vi_set(1), index = vm_ints(vf_gt(a, middles->at[0]), vi_or(one, vi_and(vi_shr(vf_bits(x), 28), vi_set(8))));
+    vi one = vi_set(1), eight = vi_and(vi_shr(vf_bits(x), 28), vi_set(8));
+    vi index = vm_ints(vf_gt(a, middles->at[0]), vi_or(one, eight));
 
     for (int i = 1; i < 7; i++)
         index = vi_add(index, vm_ints(vf_gt(a, middles->at[i]), one));

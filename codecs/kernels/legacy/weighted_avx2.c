@@ -1,0 +1,2 @@
+#include "../lanes_avx2.h"
+#include "weighted_lanes.h"

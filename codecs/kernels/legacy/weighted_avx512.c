@@ -1,0 +1,2 @@
+#include "../lanes_avx512.h"
+#include "weighted_lanes.h"

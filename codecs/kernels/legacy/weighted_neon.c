@@ -1,0 +1,2 @@
+#include "../lanes_neon.h"
+#include "weighted_lanes.h"
