@@ -79,9 +79,8 @@ static void forget_page(struct wfs_request *r, size_t first, size_t end)
 }
 
 /* Everything in the folder is settled: one page of it. */
-static void list_page(void *ctx)
+static void list_page(struct wfs_request *r)
 {
-    struct wfs_request *r = ctx;
     char *page = malloc(r->size);
     size_t used = 0, index = (size_t)r->offset;
 
@@ -127,7 +126,7 @@ static void start_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off
     r->size = size;
     r->offset = offset;
     r->plus = plus;
-    wfs_node_when_ready(r->handle->node, list_page, r);
+    wfs_ready_then(r, r->handle->node, list_page);
 }
 
 void wfs_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void end_lookup(void *ctx) /* the size is known */
+static void end_lookup(struct wfs_request *r) /* the size is known */
 {
-    struct wfs_request *r = ctx;
     struct fuse_entry_param entry;
     int ready = wfs_node_ready(r->id.node), status;
 
@@ -49,7 +48,7 @@ static void continue_lookup(struct wfs_request *r)
     if (wfs_node_kind(node) == WFS_NODE_DIR)
         end_lookup(r);
     else
-        wfs_node_when_ready(node, end_lookup, r);
+        wfs_ready_then(r, node, end_lookup);
 }
 
 void wfs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

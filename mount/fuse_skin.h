@@ -87,9 +87,12 @@ struct wfs_request *wfs_request_of_job(struct wfs_job *job);
 
 /*
  * Has the source looked at and goes on with then(r), at once or from another thread. Patiently: however long the look
- * takes; else with what is known when the source hangs.
+ * takes, or until a signal to who waits, which is answered with EINTR; else with what is known when the source hangs.
  */
 void wfs_look_then(struct wfs_request *r, bool patiently, void (*then)(struct wfs_request *r));
+
+/* Goes on once the node (the request keeps its generation) is ready, as patiently. */
+void wfs_ready_then(struct wfs_request *r, const struct wfs_node *node, void (*then)(struct wfs_request *r));
 int wfs_look_start(struct wfs_skin *skin); /* 0 or a negative errno */
 void wfs_look_stop(struct wfs_skin *skin); /* when no request is open */
 

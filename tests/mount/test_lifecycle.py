@@ -131,6 +131,38 @@ def test_a_hanging_source_hangs_no_listing(hanging):
         reader.wait(10)
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_signal_ends_who_waits_to_open_on_a_hanging_source(hanging, number):
+    """The kernel lets nobody go whose OPEN was sent: not before it is answered."""
+    mnt, warm = hanging
+    time.sleep(1)  # the kernel asks the stopped mount again: the next open's look hangs
+    openers = [subprocess.Popen(["cat", mnt / name]) for name in ("model.safetensors", "model-q8_0.gguf") * 4]
+    time.sleep(0.6)
+    assert all(opener.poll() is None for opener in openers), "the openers should hang"
+    for opener in openers:
+        opener.send_signal(number)
+    for opener in openers:
+        assert opener.wait(2 * rig.SLOW) == -number
+    assert b"model-q8_0.gguf" in subprocess.run(["ls", mnt], capture_output=True, timeout=5 * rig.SLOW).stdout
+
+
+def test_an_open_interrupted_by_a_timer_is_opened_when_the_source_comes_back(model, tmp_path):
+    """A signal that ends nothing: EINTR, once, and the answer to the next open is the file."""
+    with rig.mounted(model("mixed-dtypes"), tmp_path / "below") as below:
+        with rig.mounted(below, tmp_path / "mnt") as mnt:
+            wanted = rig.file_hash(mnt / "model.safetensors")
+            pid = rig.daemon_of(below)
+            time.sleep(1)
+            old = signal.signal(signal.SIGALRM, lambda *_: os.kill(pid, signal.SIGCONT))
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.6)
+                assert rig.file_hash(mnt / "model.safetensors") == wanted  # Python opens again after EINTR
+            finally:
+                signal.signal(signal.SIGALRM, old)
+                os.kill(pid, signal.SIGCONT)
+
+
 def test_kill_and_mount_again_over_the_dead_mount(model, tmp_path):
     source, mnt = model("mixed-dtypes"), tmp_path / "mnt"
     mnt.mkdir()
