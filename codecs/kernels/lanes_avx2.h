@@ -104,6 +104,10 @@ static inline vf vf_lookup(const float table[16], vi index) /* 0 to 15 */
 
     return _mm256_blendv_ps(low, high, vi_floats(_mm256_slli_epi32(index, 28)));
 }
+static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits count */
+{
+    return _mm256_permutevar_ps(_mm256_broadcast_ps((const __m128 *)table), index);
+}
 
 /* Has any 16-bit word, or int32, all bits of mask set? */
 static inline vi vi_load(const void *p) { return _mm256_loadu_si256(p); }

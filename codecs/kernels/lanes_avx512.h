@@ -88,6 +88,10 @@ static inline vf vf_lookup(const float table[16], vi index) /* 0 to 15 */
 {
     return _mm512_permutexvar_ps(index, vf_load(table));
 }
+static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits count */
+{
+    return _mm512_permutevar_ps(_mm512_broadcast_f32x4(_mm_loadu_ps(table)), index);
+}
 
 /* Has any 16-bit word, or int32, all bits of mask set? */
 static inline vi vi_load(const void *p) { return _mm512_loadu_si512(p); }

@@ -183,6 +183,18 @@ static inline vf vf_lookup(const float table[16], vi index) /* 0 to 15 */
         t.val[i] = vreinterpretq_u8_f32(vld1q_f32(table + 4 * i));
     return (vf){ neon_lookup(t, index.a), neon_lookup(t, index.b) };
 }
+static inline float32x4_t neon_lookup4(uint8x16_t table, int32x4_t index)
+{
+    int32x4_t bytes = vmlaq_n_s32(vdupq_n_s32(0x03020100), vandq_s32(index, vdupq_n_s32(3)), 0x04040404);
+
+    return vreinterpretq_f32_u8(vqtbl1q_u8(table, vreinterpretq_u8_s32(bytes)));
+}
+static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits count */
+{
+    uint8x16_t t = vreinterpretq_u8_f32(vld1q_f32(table));
+
+    return (vf){ neon_lookup4(t, index.a), neon_lookup4(t, index.b) };
+}
 
 /* Has any 16-bit word, or int32, all bits of mask set? */
 static inline vi vi_load(const void *p)

@@ -30,4 +30,16 @@ wfs_encode_fn wfs_encode_iq4_nl_neon, wfs_encode_iq4_xs_neon;
 wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_neon, wfs_encode_weighted_iq4_xs_neon;
 wfs_dequantize_fn wfs_dequantize_iq4_nl_neon, wfs_dequantize_iq4_xs_neon;
 
+wfs_encode_fn wfs_encode_iq1_m_avx2;
+wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_avx2, wfs_encode_weighted_iq1_m_avx2;
+wfs_dequantize_fn wfs_dequantize_iq1_s_avx2, wfs_dequantize_iq1_m_avx2;
+
+wfs_encode_fn wfs_encode_iq1_m_avx512;
+wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_avx512, wfs_encode_weighted_iq1_m_avx512;
+wfs_dequantize_fn wfs_dequantize_iq1_s_avx512, wfs_dequantize_iq1_m_avx512;
+
+wfs_encode_fn wfs_encode_iq1_m_neon;
+wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_neon, wfs_encode_weighted_iq1_m_neon;
+wfs_dequantize_fn wfs_dequantize_iq1_s_neon, wfs_dequantize_iq1_m_neon;
+
 #endif

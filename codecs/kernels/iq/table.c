@@ -42,8 +42,13 @@ static void fill_grid_c(struct wfs_kernels *k)
 }
 
 #if defined(__x86_64__)
-static void fill_iq4_avx2(struct wfs_kernels *k)
+static void fill_iq14_avx2(struct wfs_kernels *k)
 {
+    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx2;
+    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_avx2;
+    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_avx2;
+    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_avx2;
+    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_avx2;
     k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx2;
     k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx2;
     k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx2;
@@ -52,8 +57,13 @@ static void fill_iq4_avx2(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx2;
 }
 
-static void fill_iq4_avx512(struct wfs_kernels *k)
+static void fill_iq14_avx512(struct wfs_kernels *k)
 {
+    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx512;
+    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_avx512;
+    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_avx512;
+    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_avx512;
+    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_avx512;
     k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx512;
     k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx512;
     k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx512;
@@ -62,8 +72,13 @@ static void fill_iq4_avx512(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx512;
 }
 #elif defined(__aarch64__)
-static void fill_iq4_neon(struct wfs_kernels *k)
+static void fill_iq14_neon(struct wfs_kernels *k)
 {
+    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_neon;
+    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_neon;
+    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_neon;
+    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_neon;
+    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_neon;
     k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_neon;
     k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_neon;
     k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_neon;
@@ -79,14 +94,14 @@ void wfs_fill_iq(struct wfs_kernels *k, enum wfs_isa isa)
     fill_grid_c(k);
 #if defined(__x86_64__)
     if (isa == WFS_ISA_AVX2 || isa == WFS_ISA_AVX512) {
-        fill_iq4_avx2(k);
+        fill_iq14_avx2(k);
     }
     if (isa == WFS_ISA_AVX512) {
-        fill_iq4_avx512(k);
+        fill_iq14_avx512(k);
     }
 #elif defined(__aarch64__)
     if (isa == WFS_ISA_NEON)
-        fill_iq4_neon(k);
+        fill_iq14_neon(k);
 #else
     (void)isa;
 #endif
