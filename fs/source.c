@@ -11,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+enum { MAX_LISTINGS = 3 };
+
 struct wfs_identity wfs_identity_of(const struct stat *st)
 {
     struct wfs_identity id = { st->st_dev, st->st_ino, (uint64_t)st->st_size, st->st_mtim, st->st_ctim };
@@ -85,7 +87,7 @@ static int open_folder(struct wfs_source *s, const char *path, const struct wfs_
     return 0;
 }
 
-int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err)
+static int list(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err)
 {
     struct wfs_source *s = calloc(1, sizeof *s);
     int r;
@@ -103,6 +105,24 @@ int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_
     if (r < 0) {
         wfs_source_close(s);
         return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err)
+{
+    struct wfs_source *s = NULL;
+    int r;
+
+    /* What is written all the time is listed a last time: the next look lists it again anyway. */
+    for (int i = 0; i < MAX_LISTINGS; i++) {
+        wfs_source_close(s);
+        r = list(path, base, &s, err);
+        if (r < 0)
+            return r;
+        if (!wfs_source_settle(s))
+            break;
     }
     *ret = s;
     return 0;
@@ -178,6 +198,8 @@ int wfs_source_changed(struct wfs_source *s)
     struct stat st;
     int r = 0;
 
+    if (wfs_source_has_settled(s))
+        return -ESTALE;
     if (fstat(s->dir_fd, &st) < 0)
         return -errno;
     if (!s->only && !times_equal(st.st_mtim, s->root.mtime))

@@ -56,6 +56,8 @@ struct wfs_source {
     char *only;               /* NULL, or the one file that is shown (its name was given instead of the folder's) */
     char **left_out;          /* "name: reason" of what is not shown, the first 100 */
     size_t n_left_out;
+    /* CLOCK_REALTIME; until then a write can leave all stamps as they are (0 = it cannot). Then it counts as changed. */
+    struct timespec unsettled_until;
     atomic_uint refs;
     atomic_uint_fast64_t own_dev; /* st_dev of this program's mount, into which no link is followed; 0 = none */
 
@@ -71,8 +73,9 @@ struct wfs_source {
  * and walks it: at most 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with only
  * that file in it. Fifos, sockets, devices, dangling links, links to folders or into this program's own mount, folders
  * below the eighth level, those that cannot be read or on which something is mounted (this mount perhaps) and hidden
- * state (".git", ".cache") are left out, silently but for left_out. [may block on a hanging source, as all functions
- * here but find and close]
+ * state (".git", ".cache") are left out, silently but for left_out. Where something was written less than 20 ms ago it
+ * waits, so that no later write has the same stamps. [may block on a hanging source, as all functions here but find and
+ * close]
  */
 int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
 
@@ -109,7 +112,8 @@ int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *
 
 /*
  * Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0,
- * -ESTALE, or why it cannot be seen.
+ * -ESTALE, or why it cannot be seen. -ESTALE, too, once after a listing whose stamps were too fresh and too coarse to
+ * show a write that came right after it.
  */
 int wfs_source_changed(struct wfs_source *s);
 

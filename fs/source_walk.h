@@ -42,6 +42,23 @@ int wfs_source_stat(const struct wfs_source *s, int dir_fd, const char *name, bo
 /* Opens an entry for reading, the same way. A descriptor or a negative errno. */
 int wfs_source_open_at(const struct wfs_source *s, int dir_fd, const char *name, bool is_link);
 
+/*
+ * How long from now a write could still give the same stamp (ns), 0 = it could not: any write is seen. Of a stamp, and
+ * of everything that a source has listed.
+ */
+int64_t wfs_stamp_open_ns(const struct timespec *stamp, const struct timespec *now);
+int64_t wfs_source_open_ns(const struct wfs_source *s, const struct timespec *now);
+
+/*
+ * Before anything is read of a source that was just listed. With fine stamps (ns) it waits, 40 ms at most, until every
+ * write is seen; true when what was listed has changed by then: list it again. With coarse ones (whole seconds) it notes
+ * in unsettled_until when that will be.
+ */
+bool wfs_source_settle(struct wfs_source *s);
+
+/* Whether that time has come: what was read before may be older than what is there under the same stamps. */
+bool wfs_source_has_settled(const struct wfs_source *s);
+
 /* stat of a subfolder, reached the same way. 0 or a negative errno. */
 int wfs_source_stat_dir(const struct wfs_source *s, const char *path, struct stat *ret);
 

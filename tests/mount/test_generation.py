@@ -1,11 +1,15 @@
 """A source that changes under a mount: new bytes within a second, old handles never see them."""
 
+import contextlib
 import errno
+import json
 import os
 import shutil
+import subprocess
 import threading
 import time
 
+import pytest
 import rig
 
 VIEWS = ("model-q8_0.gguf", "model-f32.gguf", "model.safetensors", "tensors/model.norm.weight.npy")
@@ -115,6 +119,51 @@ def test_a_config_that_changes_and_a_file_that_comes_and_goes(own, tmp_path):
         (source / "config.json").write_text(text)
         time.sleep(1.1)
         assert rig.file_hash(mnt / "model-bf16.gguf") == rig.export_hash(source, "model-bf16.gguf")
+
+
+@contextlib.contextmanager
+def file_system(tmp_path, *mkfs):
+    """A small file system of a kind, in a file. Skips where that is not possible."""
+    image, folder = tmp_path / "image", tmp_path / "coarse"
+    folder.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(16 << 20)
+    if not shutil.which(mkfs[0]) or subprocess.run([*mkfs, image], capture_output=True).returncode != 0:
+        pytest.skip("no " + mkfs[0])
+    if subprocess.run(["mount", "-o", "loop", image, folder], capture_output=True).returncode != 0:
+        pytest.skip("no loop mounts here")
+    try:
+        yield folder
+    finally:
+        rig.detach(folder)
+
+
+@pytest.mark.parametrize("mkfs", [("mkfs.ext4", "-q", "-I", "128"), ("mkfs.ext4", "-q")], ids=["seconds", "nanoseconds"])
+def test_a_file_written_twice_within_one_stamp(tmp_path, mkfs):
+    """The second write leaves size and stamps as they are: it is seen all the same, once stamps would tell."""
+    with file_system(tmp_path, *mkfs) as coarse:
+        source = coarse / "model"
+        source.mkdir()
+        seen_same_stamps = False
+        for _ in range(2):
+            (source / "config.json").write_bytes(b'{"a": 1}')
+            with rig.mounted(source, tmp_path / "mnt") as mnt:
+                time.sleep(1 - time.time() % 1 + 0.05)  # the beginning of a second
+                (source / "config.json").write_bytes(b'{"a": 2}')
+                before = os.stat(source / "config.json")
+                time.sleep(0.25)
+                assert read(mnt / "config.json") == b'{"a": 2}'
+                time.sleep(0.1)
+                with open(source / "config.json", "r+b") as file:
+                    file.write(b'{"a": 3}')
+                seen_same_stamps |= os.stat(source / "config.json").st_ctime_ns == before.st_ctime_ns
+                time.sleep(2.8)
+                assert read(mnt / "config.json") == b'{"a": 3}'
+                status = json.loads(read(mnt / ".weightfs/status.json"))["generation"]
+                time.sleep(0.5)
+                assert read(mnt / "config.json") == b'{"a": 3}'
+                assert json.loads(read(mnt / ".weightfs/status.json"))["generation"] == status, "it has settled"
+        assert seen_same_stamps == ("128" in mkfs)
 
 
 def test_the_folder_itself_replaced(own, tmp_path):

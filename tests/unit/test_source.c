@@ -2,6 +2,7 @@
 #include "engine_rig.h"
 
 #include "source.h"
+#include "source_walk.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -441,6 +442,73 @@ static void links_into_the_mount(void **state)
     unlink(away);
 }
 
+/* Until when a write can have the same stamp as the last one: the tick, or the whole second (on vfat two). */
+static void fresh_stamps(void **state)
+{
+    static const struct {
+        struct timespec stamp, now;
+        int64_t open_ms;
+    } cases[] = {
+        { { 1000, 5000000 }, { 1000, 5000000 }, 20 },
+        { { 1000, 5000000 }, { 1000, 15000000 }, 10 },
+        { { 1000, 995000000 }, { 1001, 5000000 }, 10 },
+        { { 1000, 5000000 }, { 1000, 25000000 }, 0 },
+        { { 1000, 5000000 }, { 1000, 1000000 }, 24 }, /* clocks of two processors */
+        { { 1000, 5000000 }, { 999, 0 }, 0 },         /* of another machine */
+        { { 1000, 0 }, { 1000, 500000000 }, 1520 },
+        { { 1000, 0 }, { 1001, 900000000 }, 120 },
+        { { 1000, 0 }, { 1002, 30000000 }, 0 },
+        { { 0, 0 }, { 1700000000, 1 }, 0 },
+        { { 1700000000, 0 }, { 0, 1 }, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(wfs_stamp_open_ns(&cases[i].stamp, &cases[i].now), cases[i].open_ms * 1000000);
+}
+
+/* Whatever the file system's stamps: what is read of a source that has not changed is what was written last. */
+static void written_twice_at_once(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f);
+    for (int i = 0; i < 30; i++) {
+        struct wfs_blob got = { NULL, 0 };
+
+        put(&f, "file", "first");
+        open_it(&f);
+        assert_int_equal(wfs_source_slurp(f.s, wfs_source_find(f.s, "file"), 100, &got, &f.err), 0);
+        assert_string_equal((char *)got.data, "first");
+        wfs_blob_done(&got);
+        put(&f, "file", "again");
+        assert_int_equal(wfs_source_changed(f.s), -ESTALE);
+        wfs_source_close(f.s);
+        f.s = NULL;
+    }
+    fixture_done(&f);
+}
+
+/* What was listed too soon is listed again once, when writes show. */
+static void settles_once(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    fixture_init(&f);
+    put(&f, "file", "x");
+    open_it(&f);
+    assert_int_equal(f.s->unsettled_until.tv_sec, 0); /* it has waited */
+    assert_int_equal(wfs_source_changed(f.s), 0);
+    clock_gettime(CLOCK_REALTIME, &f.s->unsettled_until); /* as if the stamps were of whole seconds */
+    f.s->unsettled_until.tv_sec += 100;
+    assert_int_equal(wfs_source_changed(f.s), 0);
+    f.s->unsettled_until.tv_sec -= 100;
+    assert_int_equal(wfs_source_changed(f.s), -ESTALE);
+    fixture_done(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +523,9 @@ int main(void)
         cmocka_unit_test(more_files_than_descriptors),
         cmocka_unit_test(retired),
         cmocka_unit_test(links_into_the_mount),
+        cmocka_unit_test(fresh_stamps),
+        cmocka_unit_test(written_twice_at_once),
+        cmocka_unit_test(settles_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
