@@ -4,8 +4,8 @@
  * Each type, operation and instruction set in turn with the reference (ggml-base, loaded from the path; see
  * tests/interop/environment) on the same Gaussian rows of 4096; first the bytes of both must be equal, or the run ends
  * with status 1. Printed is the fastest pass of each: type, instruction set, operation, ours and the reference in
- * million elements a second, ratio. The first line is a plain copy of the input. The buffers are at most 1 MB of floats,
- * so the fast kernels are bound by the caches, not by memory.
+ * million elements a second, ratio. The first line is a plain copy of the input. The buffers are at most 1 MB of
+ * floats, so the fast kernels are bound by the caches, not by memory.
  */
 #include "patterns.h"
 #include "reference.h"

@@ -1,9 +1,9 @@
 /*
  * Every kernel of every instruction set against plain C, bit by bit: checkkernels [SEED]
  *
- * Values chosen to hurt (patterns.h), lengths from nothing to past a row, every buffer ending or beginning at an unmapped
- * page, any alignment, and the bytes on the other side of the destination watched. The seed is printed; give it again to
- * repeat a run.
+ * Values chosen to hurt (patterns.h), lengths from nothing to past a row, every buffer ending or beginning at an
+ * unmapped page, any alignment, and the bytes on the other side of the destination watched. The seed is printed; give
+ * it again to repeat a run.
  */
 #include "guarded.h"
 #include "patterns.h"

@@ -2,9 +2,9 @@
  * Plain C, and the highest instruction set, against the reference itself on random rows, for some seconds:
  * checkreference LIBGGML_BASE [SECONDS [SEED [TYPE]]]
  *
- * Every type in turn: rows of patterns.h and of random lengths, with and without importance weights, then the blocks that
- * came out, and random ones, back to floats. The reference works in a child: where it aborts, crashes or gives other
- * bytes the second time, there is nothing to compare with. The seed is printed; give it again to repeat a run.
+ * Every type in turn: rows of patterns.h and of random lengths, with and without importance weights, then random blocks
+ * back to floats. The reference works in a child: where it aborts, crashes or gives other bytes the second time, there
+ * is nothing to compare with. The seed is printed; give it again to repeat a run.
  */
 #include "patterns.h"
 #include "reference.h"

@@ -1,6 +1,6 @@
 /*
- * The inputs of tests/vectors/make_kernels.py made again, and a reader of what it wrote (tests/vectors/kernels.txt). The
- * definitions are there; here they must give the same bits.
+ * The inputs of tests/vectors/make_kernels.py made again, and a reader of what it wrote (tests/vectors/kernels.txt).
+ * The definitions are there; here they must give the same bits.
  */
 #ifndef WFS_TEST_KERNEL_INPUTS_H
 #define WFS_TEST_KERNEL_INPUTS_H
