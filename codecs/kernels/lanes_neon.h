@@ -1,6 +1,6 @@
 /*
- * The vector words that the *_lanes.h templates are written in, for NEON (aarch64). A lane word is two registers, so that
- * the templates find as many lanes as with AVX2. Minima, maxima and conversions give what x86's instructions give.
+ * The vector words that the *_lanes.h templates are written in, for NEON (aarch64). A lane word is two registers, so
+ * that the templates find as many lanes as with AVX2. Minima, maxima and conversions give what x86's instructions give.
  */
 #ifndef WFS_KERNELS_LANES_NEON_H
 #define WFS_KERNELS_LANES_NEON_H
