@@ -24,7 +24,7 @@ enum {
     IQG_ELEMS = 256, IQG_MAX_SUB = 32, IQG_MAX_SUBS = 16, IQG_MAX_GROUPS = 8, /* groups of a sub-block */
     IQG_ALL_GROUPS = 64,
     IQG_PLACES = 0xaaab, /* codes of IQ2: up to eight digits 2; those of IQ3 are less */
-    IQG_COUNT_BITS = 9,
+    IQG_COUNT = 0x1ff, IQG_ON_GRID = 0x200, IQG_BEGIN_SHIFT = 10, /* parts of struct iq_grid's place */
     IQG_PAD = 16 /* what may be read past the last list */
 };
 
@@ -37,10 +37,11 @@ extern const uint16_t wfs_iq3_xxs_codes[256], wfs_iq3_s_codes[512];
 
 struct iq_grid {
     /*
-     * Of a code, also one that is not a grid point: begin << IQG_COUNT_BITS | count of its list of neighbours; of a
-     * grid point its number << IQG_COUNT_BITS.
+     * Of a code: where in near the list of its neighbours begins << IQG_BEGIN_SHIFT, and their number. A grid point has
+     * IQG_ON_GRID set, and itself as its only neighbour.
      */
     uint32_t place[IQG_PLACES];
+    uint16_t number[IQG_PLACES]; /* of a grid point's code */
     const uint16_t *near; /* the lists, of codes, in the order in which ties are decided */
 };
 
@@ -108,7 +109,7 @@ static inline void iq_put_found(const struct iq_kind *k, const struct iq_grid *g
     if (max == 0 && !k->keep)
         return;
     for (int i = 0; i < IQG_ELEMS / k->group; i++)
-        numbers[i] = (uint16_t)(g->place[f->codes[i]] >> IQG_COUNT_BITS);
+        numbers[i] = g->number[f->codes[i]];
     d = max / 31;
     inverse = 1 / d;
     for (int j = 0; j < IQG_ELEMS / k->sub && max != 0; j++)

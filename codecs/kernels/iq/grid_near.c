@@ -11,22 +11,22 @@ static void fill(struct iq_grid *g, uint16_t *near, size_t n_near, const uint16_
     uint16_t found[IQ_GRID_MAX];
     uint32_t at = 0;
 
-    for (int i = 0; i < n; i++)
-        g->place[codes[i]] = (uint32_t)i << IQG_COUNT_BITS;
-    for (int code = 0, point = 0; code < IQG_PLACES; code++) {
+    for (int code = 0, point = 0; code < IQG_PLACES && !(code >> bits * digits); code++) {
         bool possible = true;
+        int count;
 
         if (point < n && codes[point] == code) {
-            point++;
+            g->place[code] = at << IQG_BEGIN_SHIFT | IQG_ON_GRID | 1;
+            g->number[code] = (uint16_t)point++;
+            near[at++] = (uint16_t)code;
             continue;
         }
         for (int i = 0; i < digits; i++)
             possible = possible && (code >> bits * i & ((1 << bits) - 1)) < levels;
-        if (!possible || code >> bits * digits)
+        if (!possible)
             continue;
-        int count = iq_neighbours(codes, n, bits, digits, (unsigned)code, shells, found);
-
-        g->place[code] = at << IQG_COUNT_BITS | (uint32_t)count;
+        count = iq_neighbours(codes, n, bits, digits, (unsigned)code, shells, found);
+        g->place[code] = at << IQG_BEGIN_SHIFT | (uint32_t)count;
         for (int i = 0; i < count; i++)
             near[at++] = codes[found[i]];
     }
@@ -42,7 +42,7 @@ static void fill(struct iq_grid *g, uint16_t *near, size_t n_near, const uint16_
                                                                                                                    \
     static void fill_##name(void)                                                                                  \
     {                                                                                                              \
-        static uint16_t near[(total) + IQG_PAD];                                                                   \
+        static uint16_t near[(total) + (n) + IQG_PAD];                                                             \
                                                                                                                    \
         fill(&name##_grid, near, sizeof near / sizeof *near, wfs_##name##_codes, n, bits, digits, levels, shells); \
     }                                                                                                              \

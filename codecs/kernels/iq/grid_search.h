@@ -33,11 +33,11 @@ static inline int iq_nearest(const struct iq_kind *k, const struct iq_grid *g, u
                              const float *root, float scale)
 {
     uint32_t place = g->place[code];
-    const uint16_t *near = g->near + (place >> IQG_COUNT_BITS);
+    const uint16_t *near = g->near + (place >> IQG_BEGIN_SHIFT);
     float term[8][8], best = FLT_MAX; /* term: of a place and a level in the distance */
-    int count = place & ((1 << IQG_COUNT_BITS) - 1), found = -1;
+    int count = place & IQG_COUNT, found = -1;
 
-    if (!count)
+    if (place & IQG_ON_GRID)
         return (int)code;
     for (int i = 0; i < k->group; i++) {
         for (int l = 0; l < k->levels; l++) {
@@ -118,10 +118,13 @@ static inline void iq_begin(const struct iq_kind *k, const float *x, const float
 
 /*
  * New codes from the best scale, and the scale that fits them best. on: bit i: group i's values were on the grid when
- * that scale was found. False: no neighbour.
+ * that scale was found. nearest: iq_nearest or its equal. False: no neighbour.
  */
+typedef int iq_nearest_fn(const struct iq_kind *k, const struct iq_grid *g, unsigned code, const float *x,
+                          const float *root, float scale);
+
 static inline bool iq_again(const struct iq_kind *k, const struct iq_grid *g, const struct iq_sub *s, unsigned on,
-                            uint16_t *codes, float *scale)
+                            iq_nearest_fn *nearest, uint16_t *codes, float *scale)
 {
     unsigned all = (1u << k->sub / k->group) - 1;
     float id, xq, q2;
@@ -135,7 +138,7 @@ static inline bool iq_again(const struct iq_kind *k, const struct iq_grid *g, co
 
         if (k->again == IQ_AGAIN_OFF_GRID && on >> i & 1)
             continue;
-        code = iq_nearest(k, g, iq_code(k, x, id), x, s->root + k->group * i, *scale);
+        code = nearest(k, g, iq_code(k, x, id), x, s->root + k->group * i, *scale);
         if (code < 0)
             return false;
         codes[i] = (uint16_t)code;
@@ -185,7 +188,7 @@ static inline int iq_search(const struct iq_kind *k, const struct iq_grid *g, co
             on = trial_on;
         }
     }
-    if (!iq_again(k, g, s, on, codes, &scale) || scale != scale)
+    if (!iq_again(k, g, s, on, iq_nearest, codes, &scale) || scale != scale)
         return -1;
     *ret_scale = scale;
     return 1;

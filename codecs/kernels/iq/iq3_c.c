@@ -74,7 +74,8 @@ void wfs_dequantize_iq3_xxs_c(const void *blocks, float *dst, size_t n_elems)
 
         for (int i = 0; i < 32; i++) {
             uint32_t rest = iq_signs_scale(p + IQ3_XXS_SIGNS + i / 4 * 4);
-            unsigned low = wfs_iq3_xxs_codes[p[IQ3_XXS_QS + 2 * i]], high = wfs_iq3_xxs_codes[p[IQ3_XXS_QS + 2 * i + 1]];
+            unsigned low = wfs_iq3_xxs_codes[p[IQ3_XXS_QS + 2 * i]];
+            unsigned high = wfs_iq3_xxs_codes[p[IQ3_XXS_QS + 2 * i + 1]];
 
             put_eight(low | high << 16, iq_seven_signs(rest, i % 4), d * (0.5f + (float)(rest >> 28)) * 0.5f, values,
                       dst + 8 * i);

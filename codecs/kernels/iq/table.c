@@ -42,6 +42,42 @@ static void fill_grid_c(struct wfs_kernels *k)
 }
 
 #if defined(__x86_64__)
+static void fill_grid_avx2(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_avx2;
+    k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_avx2;
+    k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_avx2;
+    k->encode_weighted[WFS_TYPE_IQ2_XXS] = wfs_encode_weighted_iq2_xxs_avx2;
+    k->encode_weighted[WFS_TYPE_IQ2_XS] = wfs_encode_weighted_iq2_xs_avx2;
+    k->encode_weighted[WFS_TYPE_IQ2_S] = wfs_encode_weighted_iq2_s_avx2;
+    k->encode_weighted[WFS_TYPE_IQ3_XXS] = wfs_encode_weighted_iq3_xxs_avx2;
+    k->encode_weighted[WFS_TYPE_IQ3_S] = wfs_encode_weighted_iq3_s_avx2;
+    k->dequantize[WFS_TYPE_IQ2_XXS] = wfs_dequantize_iq2_xxs_avx2;
+    k->dequantize[WFS_TYPE_IQ2_XS] = wfs_dequantize_iq2_xs_avx2;
+    k->dequantize[WFS_TYPE_IQ2_S] = wfs_dequantize_iq2_s_avx2;
+    k->dequantize[WFS_TYPE_IQ3_XXS] = wfs_dequantize_iq3_xxs_avx2;
+    k->dequantize[WFS_TYPE_IQ3_S] = wfs_dequantize_iq3_s_avx2;
+}
+
+static void fill_grid_avx512(struct wfs_kernels *k)
+{
+    k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_avx512;
+    k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_avx512;
+    k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_avx512;
+    k->encode_weighted[WFS_TYPE_IQ2_XXS] = wfs_encode_weighted_iq2_xxs_avx512;
+    k->encode_weighted[WFS_TYPE_IQ2_XS] = wfs_encode_weighted_iq2_xs_avx512;
+    k->encode_weighted[WFS_TYPE_IQ2_S] = wfs_encode_weighted_iq2_s_avx512;
+    k->encode_weighted[WFS_TYPE_IQ3_XXS] = wfs_encode_weighted_iq3_xxs_avx512;
+    k->encode_weighted[WFS_TYPE_IQ3_S] = wfs_encode_weighted_iq3_s_avx512;
+    k->dequantize[WFS_TYPE_IQ2_XXS] = wfs_dequantize_iq2_xxs_avx512;
+    k->dequantize[WFS_TYPE_IQ2_XS] = wfs_dequantize_iq2_xs_avx512;
+    k->dequantize[WFS_TYPE_IQ2_S] = wfs_dequantize_iq2_s_avx512;
+    k->dequantize[WFS_TYPE_IQ3_XXS] = wfs_dequantize_iq3_xxs_avx512;
+    k->dequantize[WFS_TYPE_IQ3_S] = wfs_dequantize_iq3_s_avx512;
+}
+#endif
+
+#if defined(__x86_64__)
 static void fill_iq14_avx2(struct wfs_kernels *k)
 {
     k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx2;
@@ -95,9 +131,11 @@ void wfs_fill_iq(struct wfs_kernels *k, enum wfs_isa isa)
 #if defined(__x86_64__)
     if (isa == WFS_ISA_AVX2 || isa == WFS_ISA_AVX512) {
         fill_iq14_avx2(k);
+        fill_grid_avx2(k);
     }
     if (isa == WFS_ISA_AVX512) {
         fill_iq14_avx512(k);
+        fill_grid_avx512(k);
     }
 #elif defined(__aarch64__)
     if (isa == WFS_ISA_NEON)

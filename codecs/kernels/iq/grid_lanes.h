@@ -1,0 +1,368 @@
+/*
+ * Template of the search of the grid types for one instruction set; include a lanes_*.h first. One sub-block per lane
+ * for levels, sums and decisions: each lane does the plain C version's operations in its order. The neighbours of a
+ * group are compared side by side (grid_near_x86.h).
+ *
+ * Left to plain C, sub-block by sub-block: what is no number, weights below zero, magnitudes for which a sum could
+ * become infinite, and slopes for which ggml's rounding could wrap.
+ */
+#ifndef WFS_KERNELS_IQ_GRID_LANES_H
+#define WFS_KERNELS_IQ_GRID_LANES_H
+
+#if defined(__x86_64__)
+#include "grid_near_x86.h"
+#else
+#include "grid_search.h"
+#define nearest_4 iq_nearest
+#define nearest_8 iq_nearest
+#endif
+
+#define IQ_INLINE static inline __attribute__((always_inline))
+
+enum { IQ_LANE_STRIDE = sizeof(struct iq_sub) / sizeof(float) };
+
+/* LANES sub-blocks. */
+struct iq_lanes {
+    struct iq_sub sub[LANES];
+    float max[LANES], range[LANES];
+    vf x[IQG_MAX_SUB], w[IQG_MAX_SUB], wx[IQG_MAX_SUB];
+    vi best_codes[IQG_MAX_GROUPS];
+    uint32_t live; /* lanes that are searched here */
+    uint32_t codes[IQG_MAX_GROUPS][LANES], on[LANES];
+    vi best_on;
+    vf best, scale;
+};
+
+/* Is all of a sub-block within what the lanes do as plain C does it? */
+static inline bool iq_plain(const struct iq_kind *k, const struct iq_sub *s, float range)
+{
+    float most = 0, weight = 0;
+    bool sound = true;
+
+    for (int i = 0; i < k->sub; i++) {
+        float a = abs_of(s->x[i]), w = s->w[i];
+
+        sound = sound && a <= 1e9f && w >= 0 && w <= 1e20f;
+        most = a > most ? a : most;
+        weight = w > weight ? w : weight;
+    }
+    return sound && range > 1e-30f && range < 1e10f && most / range < 1e4f;
+}
+
+/* The codes for slope id, before neighbours. */
+IQ_INLINE void iq_lane_codes(struct iq_lanes *s, vf id, int sub, int group)
+{
+    int bits = group == 8 ? 2 : 4, levels = group == 8 ? 3 : 8;
+    vi zero = vf_bits(vf_set(12582912)), top = vi_add(zero, vi_set(levels - 1));
+
+    for (int i = 0; i < sub / group; i++) {
+        vi code = vi_set(0);
+
+#pragma GCC unroll 8
+        for (int j = 0; j < group; j++) {
+            vf v = vf_mul(vf_set(0.5f), vf_sub(vf_mul(id, s->x[group * i + j]), vf_set(1)));
+            vi l = vi_max(vi_min(vf_bits(vf_add(v, vf_set(12582912))), top), zero); /* the level in the low bits */
+
+            code = vi_or(code, vi_shl(l, bits * j));
+        }
+        code = vi_and(code, vi_set(0xffff));
+        memcpy(s->codes[i], &code, sizeof code);
+    }
+}
+
+/* Grid points for the codes of all lanes. */
+IQ_INLINE void iq_lane_nearest(const struct iq_kind *k, const struct iq_grid *g, struct iq_lanes *s, vf scale, int sub,
+                               int group)
+{
+    float scales[LANES];
+
+    vf_store(scales, scale);
+    for (int lane = 0; lane < LANES; lane++) {
+        const struct iq_sub *one = &s->sub[lane];
+        unsigned on = 0;
+
+        if (!(s->live >> lane & 1))
+            continue;
+        for (int i = 0; i < sub / group; i++) {
+            unsigned code = s->codes[i][lane];
+            int use = group == 8 ? nearest_8(k, g, code, one->x + 8 * i, one->root + 8 * i, scales[lane])
+                                 : nearest_4(k, g, code, one->x + 4 * i, one->root + 4 * i, scales[lane]);
+
+            on |= (unsigned)(code == (unsigned)use) << i;
+            s->codes[i][lane] = (unsigned)use;
+        }
+        s->on[lane] = on;
+    }
+}
+
+IQ_INLINE void iq_lane_judge(struct iq_lanes *s, int sub, int group)
+{
+    int bits = group == 8 ? 2 : 4, mask = group == 8 ? 6 : 14;
+    vf xq = vf_set(0), q2 = vf_set(0), scale;
+    vm better;
+
+    for (int i = 0; i < sub / group; i++) {
+        vi code = vi_shl(vi_load(s->codes[i]), 1);
+
+#pragma GCC unroll 8
+        for (int j = 0; j < group; j++) {
+            vf q = vf_of_ints(vi_or(vi_and(vi_shr(code, bits * j), vi_set(mask)), vi_set(1)));
+
+            xq = vf_add(xq, vf_mul(s->wx[group * i + j], q));
+            q2 = vf_add(q2, vf_mul(vf_mul(s->w[group * i + j], q), q));
+        }
+    }
+    better = vm_and(vf_gt(q2, vf_set(0)), vf_gt(vf_mul(xq, xq), vf_mul(s->best, q2)));
+    if (!vm_bits(better))
+        return;
+    scale = vf_div(xq, q2);
+    s->scale = vf_pick(better, scale, s->scale);
+    s->best = vf_pick(better, vf_mul(scale, xq), s->best);
+    for (int i = 0; i < sub / group; i++)
+        s->best_codes[i] = vf_bits(vf_pick(better, vi_floats(vi_load(s->codes[i])), vi_floats(s->best_codes[i])));
+    s->best_on = vf_bits(vf_pick(better, vi_floats(vi_load(s->on)), vi_floats(s->best_on)));
+}
+
+/* The sub-blocks' values and weights, one sub-block per lane. */
+IQ_INLINE void iq_lane_load(struct iq_lanes *s, int sub)
+{
+    for (int i = 0; i < sub; i += LANES) {
+        vf_transpose(s->sub[0].x + i, IQ_LANE_STRIDE, s->x + i);
+        vf_transpose(s->sub[0].w + i, IQ_LANE_STRIDE, s->w + i);
+    }
+    for (int i = 0; i < sub; i++)
+        s->wx[i] = vf_mul(s->w[i], s->x[i]);
+}
+
+/* nearest_int, not above top. A level of the search for free levels may be negative, and wraps where it is stored. */
+IQ_INLINE vi iq_lane_round(vf v, int top)
+{
+    vi l = vi_sub(vi_and(vf_bits(vf_add(v, vf_set(12582912))), vi_set(0x007fffff)), vi_set(0x00400000));
+
+    return vi_min(l, vi_set(top));
+}
+
+IQ_INLINE vf iq_lane_stored(vi level)
+{
+    return vf_of_ints(vi_and(level, vi_set(0xff)));
+}
+
+/* The weighted square error of a slope's levels; plain: the first slope, whose levels wrap and have no highest. */
+IQ_INLINE vf iq_lane_error(const struct iq_lanes *s, vf slope, int sub, int top, bool plain)
+{
+    vf scale = vf_div(vf_set(1), slope), error = vf_set(0);
+
+    for (int i = 0; i < sub; i++) {
+        vi l = iq_lane_round(vf_mul(slope, s->x[i]), plain ? INT32_MAX : top);
+        vf diff = vf_sub(s->x[i], vf_mul(scale, plain ? iq_lane_stored(l) : vf_of_ints(l)));
+
+        error = vf_add(error, vf_mul(vf_mul(s->w[i], diff), diff));
+    }
+    return error;
+}
+
+/* Moves level i of the lanes where that explains more; tells them. xl, l2: the sums that give the scale. */
+IQ_INLINE uint32_t iq_lane_move(const struct iq_lanes *s, int i, int top, vf *level, vf *xl, vf *l2)
+{
+    vf rest_xl = vf_sub(*xl, vf_mul(s->wx[i], *level)), rest_l2 = vf_sub(*l2, vf_mul(vf_mul(s->w[i], *level), *level));
+    vi l = iq_lane_round(vf_div(vf_mul(s->x[i], rest_l2), rest_xl), top);
+    vf move = vf_of_ints(l);
+    vm moved = vm_and(vm_and(vf_gt(rest_xl, vf_set(0)), vf_gt(rest_l2, vf_set(0))), vm_not(vf_eq(move, *level)));
+
+    rest_xl = vf_add(rest_xl, vf_mul(s->wx[i], move));
+    rest_l2 = vf_add(rest_l2, vf_mul(vf_mul(s->w[i], move), move));
+    moved = vm_and(moved, vf_gt(vf_mul(vf_mul(rest_xl, rest_xl), *l2), vf_mul(vf_mul(*xl, *xl), rest_l2)));
+    *level = vf_pick(moved, iq_lane_stored(l), *level);
+    *xl = vf_pick(moved, rest_xl, *xl);
+    *l2 = vf_pick(moved, rest_l2, *l2);
+    return vm_bits(moved);
+}
+
+/* k_positive_find for all lanes. A lane that moves nothing in a pass moves nothing in those after it. */
+IQ_INLINE vf iq_lane_positive(const struct iq_lanes *s, int sub, int top)
+{
+    vf max = vf_load(s->max), slope = vf_div(vf_set((float)top), max), best, level[IQG_MAX_SUB];
+    vf xl = vf_set(0), l2 = vf_set(0);
+    uint32_t moved = 1;
+
+    best = iq_lane_error(s, slope, sub, top, true);
+    for (int step = -4; step <= 4; step++) {
+        vf other = vf_div(vf_set(0.1f * (float)step + (float)top), max), error;
+        vm better;
+
+        if (step == 0)
+            continue;
+        error = iq_lane_error(s, other, sub, top, false);
+        better = vf_lt(error, best);
+        best = vf_pick(better, error, best);
+        slope = vf_pick(better, other, slope);
+    }
+    for (int i = 0; i < sub; i++) {
+        vi l = iq_lane_round(vf_mul(slope, s->x[i]), top);
+        vf lf = vf_of_ints(l);
+
+        level[i] = iq_lane_stored(l);
+        xl = vf_add(xl, vf_mul(s->wx[i], lf));
+        l2 = vf_add(l2, vf_mul(vf_mul(s->w[i], lf), lf));
+    }
+    for (int pass = 0; pass < 5 && moved; pass++) {
+        moved = 0;
+        for (int i = 0; i < sub; i++)
+            moved |= iq_lane_move(s, i, top, &level[i], &xl, &l2);
+    }
+    return vf_pick(vf_gt(l2, vf_set(0)), vf_div(xl, l2), vf_set(0));
+}
+
+/* All slopes, for the live lanes. */
+IQ_INLINE void iq_lane_search(const struct iq_kind *k, const struct iq_grid *g, struct iq_lanes *s, int sub, int group)
+{
+    int n = sub / group;
+
+    s->best_on = vi_set(k->again == IQ_AGAIN_ALL_IF_ANY_OFF_GRID ? 0 : (1 << n) - 1);
+    for (int i = 0; i < n; i++)
+        s->best_codes[i] = vi_set(0);
+    s->best = vf_set(0);
+    for (int step = -k->steps; step <= k->steps; step++) {
+        vf id = vf_div(vf_set((float)(2 * k->levels - 1) + (float)step * k->step), vf_load(s->range));
+
+        iq_lane_codes(s, id, sub, group);
+        iq_lane_nearest(k, g, s, vf_div(vf_set(1), id), sub, group);
+        iq_lane_judge(s, sub, group);
+    }
+}
+
+/* One of a block's sub-blocks is done: its scale, signs and codes. */
+static inline void iq_lane_put(const struct iq_kind *k, struct iq_found *f, int j, const struct iq_sub *s, float scale)
+{
+    uint8_t *signs = f->signs + k->sub / 8 * j;
+
+    memcpy(signs, s->signs, (size_t)k->sub / 8);
+    for (int i = 0; i < k->sub / 8 && scale < 0; i++)
+        signs[i] = (uint8_t)~signs[i];
+    f->scales[j] = scale < 0 ? -scale : scale;
+}
+
+/*
+ * Sub-blocks first to first + LANES - 1 of the blocks' row, of which the n_subs-th and those after it are not there.
+ * bad: bit b: block b is to be refused.
+ */
+IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, const float *x, const float *importance,
+                             const float *mean_square, int first, int n_subs, struct iq_found *f, uint32_t *bad,
+                             int sub, int group)
+{
+    struct iq_lanes s;
+    int per_block = IQG_ELEMS / sub, groups = sub / group;
+    float scale[LANES];
+    uint32_t odd = 0;
+
+    memset(&s.sub, 0, sizeof s.sub);
+    s.live = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        int j = first + lane;
+        struct iq_sub *one = &s.sub[lane];
+        float max;
+
+        s.max[lane] = s.range[lane] = 1;
+        scale[lane] = 1;
+        if (j >= n_subs)
+            continue;
+        iq_begin(k, x + sub * j, importance ? importance + sub * j : NULL, mean_square[j / per_block], one);
+        max = one->x[0];
+        for (int i = 1; i < sub; i++)
+            max = max > one->x[i] ? max : one->x[i];
+        s.max[lane] = max;
+        if (k->tiny != 0 ? max < k->tiny : max == 0) {
+            f[j / per_block].zero |= 1u << j % per_block;
+            continue;
+        }
+        s.range[lane] = max;
+        scale[lane] = max / (float)(2 * k->levels - 1);
+        if (iq_plain(k, one, max))
+            s.live |= 1u << lane;
+        else
+            odd |= 1u << lane;
+    }
+    if (s.live)
+        iq_lane_load(&s, sub);
+    if (s.live && sub == 32 && group == 8) { /* IQ2_XXS */
+        vf_store(scale, iq_lane_positive(&s, sub, k->levels + 1));
+        for (int lane = 0; lane < LANES; lane++) {
+            int j = first + lane;
+
+            if (!(s.live >> lane & 1))
+                continue;
+            s.range[lane] = scale[lane] * (float)k->levels;
+            if (s.range[lane] > 0 && iq_plain(k, &s.sub[lane], s.range[lane]))
+                continue;
+            s.live &= ~(1u << lane);
+            if (s.range[lane] <= 0)
+                f[j / per_block].zero |= 1u << j % per_block;
+            else
+                odd |= 1u << lane;
+            s.range[lane] = 1;
+        }
+    }
+    s.scale = vf_load(scale);
+    if (s.live)
+        iq_lane_search(k, g, &s, sub, group);
+    vf_store(scale, s.scale);
+    for (int lane = 0; lane < LANES; lane++) {
+        int j = first + lane, b = j / per_block, in = j % per_block;
+        uint16_t *codes = f[b].codes + groups * in;
+        uint32_t each[LANES];
+
+        if (!((s.live | odd) >> lane & 1))
+            continue;
+        if (odd >> lane & 1) {
+            int found = iq_search(k, g, &s.sub[lane], s.max[lane], codes, &scale[lane]);
+
+            *bad |= (uint32_t)(found < 0) << b;
+            if (found > 0)
+                iq_lane_put(k, &f[b], in, &s.sub[lane], scale[lane]);
+            else
+                f[b].zero |= 1u << in;
+            continue;
+        }
+        for (int i = 0; i < groups; i++) {
+            memcpy(each, &s.best_codes[i], sizeof each);
+            codes[i] = (uint16_t)each[lane];
+        }
+        memcpy(each, &s.best_on, sizeof each);
+        if (!iq_again(k, g, &s.sub[lane], each[lane], group == 8 ? nearest_8 : nearest_4, codes, &scale[lane]) ||
+            scale[lane] != scale[lane])
+            *bad |= 1u << b;
+        else
+            iq_lane_put(k, &f[b], in, &s.sub[lane], scale[lane]);
+    }
+}
+
+/* Blocks of a row; importance may be NULL. */
+IQ_INLINE void iq_lane_encode(const struct iq_kind *k, const float *x, const float *importance, uint8_t *dst,
+                              size_t n_elems, int sub, int group)
+{
+    enum { AT_ONCE = 2 }; /* as many blocks as fill the lanes with sub-blocks of 32 */
+    const struct iq_grid *g = k->grid();
+    size_t n_blocks = n_elems / IQG_ELEMS;
+
+    for (size_t b = 0; b < n_blocks; b += AT_ONCE) {
+        int n = n_blocks - b < AT_ONCE ? (int)(n_blocks - b) : AT_ONCE, n_subs = n * IQG_ELEMS / sub;
+        struct iq_found f[AT_ONCE] = { 0 };
+        float mean_square[AT_ONCE];
+        uint32_t bad = 0;
+
+        for (int i = 0; i < n; i++)
+            mean_square[i] = k_mean_square(x + i * IQG_ELEMS, k->spread);
+        for (int first = 0; first < n_subs; first += LANES)
+            iq_lane_batch(k, g, x, importance, mean_square, first, n_subs, f, &bad, sub, group);
+        for (int i = 0; i < n; i++, dst += k->bytes) {
+            if (bad >> i & 1)
+                iq_put_refused(k, dst);
+            else
+                iq_put_found(k, g, &f[i], dst);
+        }
+        x += AT_ONCE * IQG_ELEMS;
+        importance = importance ? importance + AT_ONCE * IQG_ELEMS : NULL;
+    }
+}
+
+#endif

@@ -1,0 +1,2 @@
+#include "../lanes_avx2.h"
+#include "iq2_lanes.h"

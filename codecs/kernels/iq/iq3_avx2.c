@@ -1,0 +1,2 @@
+#include "../lanes_avx2.h"
+#include "iq3_lanes.h"
