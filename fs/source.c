@@ -147,8 +147,11 @@ void wfs_source_close(struct wfs_source *s)
         free(s->dirs[i].path);
     for (size_t i = 0; i < s->n_left_out; i++)
         free(s->left_out[i]);
+    for (size_t i = 0; i < s->n_dangling; i++)
+        free(s->dangling[i]);
     free(s->files);
     free(s->dirs);
+    free(s->dangling);
     free(s->left_out);
     free(s->only);
     free(s->path);
@@ -218,6 +221,13 @@ int wfs_source_changed(struct wfs_source *s)
             break;
         now = wfs_identity_of(&st);
         if (!wfs_identity_equal(&now, &s->files[i].identity))
+            r = -ESTALE;
+    }
+    for (size_t i = 0; i < s->n_dangling && r == 0; i++) {
+        const char *base;
+        int dir = wfs_source_parent(&parent, s, s->dangling[i], &base);
+
+        if (dir >= 0 && wfs_source_stat(s, dir, base, true, &st) == 0)
             r = -ESTALE;
     }
     wfs_source_parent_done(&parent);

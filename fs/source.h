@@ -56,7 +56,9 @@ struct wfs_source {
     char *only;               /* NULL, or the one file that is shown (its name was given instead of the folder's) */
     char **left_out;          /* "name: reason" of what is not shown, the first 100 */
     size_t n_left_out;
-    /* CLOCK_REALTIME; until then a write can leave all stamps as they are (0 = it cannot). Then it counts as changed. */
+    char **dangling; /* relative paths of links that lead nowhere yet (a hub's cache while it downloads), not all */
+    size_t n_dangling;
+    /* CLOCK_REALTIME; until then a write can leave all stamps as they are. Then it counts as changed. 0 = no. */
     struct timespec unsettled_until;
     atomic_uint refs;
     atomic_uint_fast64_t own_dev; /* st_dev of this program's mount, into which no link is followed; 0 = none */
@@ -112,8 +114,8 @@ int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *
 
 /*
  * Looks whether the folder as listed is still what is on disk (every file's identity by path, the folders' mtimes). 0,
- * -ESTALE, or why it cannot be seen. -ESTALE, too, once after a listing whose stamps were too fresh and too coarse to
- * show a write that came right after it.
+ * -ESTALE, or why it cannot be seen. A dangling link that leads somewhere now is a change. -ESTALE, too, once after a
+ * listing whose stamps were too fresh and too coarse to show a write that came right after it.
  */
 int wfs_source_changed(struct wfs_source *s);
 

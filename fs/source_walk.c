@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_DEPTH = 8, MAX_ENTRIES = 100000, MAX_LEFT_OUT = 100 };
+enum { MAX_DEPTH = 8, MAX_ENTRIES = 100000, MAX_LEFT_OUT = 100, MAX_DANGLING = 4096 };
 
 struct walk {
     struct wfs_source *s;
-    size_t files_cap, dirs_cap;
+    size_t files_cap, dirs_cap, dangling_cap;
     struct wfs_error *err;
 };
 
@@ -73,6 +73,23 @@ static int add_file(struct walk *w, const char *path, bool is_link, const struct
         return out_of_memory(w);
     s->n_files++;
     return 0;
+}
+
+static int leave_out_dangling(struct walk *w, const char *path)
+{
+    struct wfs_source *s = w->s;
+    int r;
+
+    if (s->n_dangling < MAX_DANGLING) {
+        r = make_room(w, (void **)&s->dangling, s->n_dangling, &w->dangling_cap, sizeof *s->dangling);
+        if (r < 0)
+            return r;
+        s->dangling[s->n_dangling] = strdup(path);
+        if (!s->dangling[s->n_dangling])
+            return out_of_memory(w);
+        s->n_dangling++;
+    }
+    return leave_out(w, path, "a dangling link");
 }
 
 static int add_dir(struct walk *w, const char *path, const struct stat *st)
@@ -139,7 +156,7 @@ static int walk_entry(struct walk *w, int fd, const struct dirent *d, const char
     if (r == -EXDEV && is_link)
         return leave_out(w, path, "a link that leads into this mount");
     if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR)
-        return leave_out(w, path, "a dangling link");
+        return leave_out_dangling(w, path);
     if (r < 0)
         return leave_out(w, path, strerror(-r));
     if (S_ISDIR(st.st_mode))

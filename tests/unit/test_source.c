@@ -442,6 +442,37 @@ static void links_into_the_mount(void **state)
     unlink(away);
 }
 
+/* A hub's cache in the middle of a download: the links are there, what they lead to comes later. */
+static void a_link_s_target_that_comes_later(void **state)
+{
+    struct fixture f;
+    struct wfs_source *next = NULL;
+    struct rig_dir elsewhere;
+    char path[600];
+
+    (void)state;
+    fixture_init(&f);
+    rig_dir_init(&elsewhere);
+    put(&f, "plain", "x");
+    make_dir(&f, "sub");
+    snprintf(path, sizeof path, "%s/blob", elsewhere.path);
+    make_link(&f, path, "sub/model.safetensors");
+    make_link(&f, "nowhere", "other");
+    open_it(&f);
+    assert_int_equal(f.s->n_files, 1);
+    assert_true(left_out(&f, "sub/model.safetensors: a dangling link"));
+    assert_int_equal(wfs_source_changed(f.s), 0);
+    rig_write(&elsewhere, "blob", "weights", 7);
+    assert_int_equal(wfs_source_changed(f.s), -ESTALE);
+    assert_int_equal(wfs_source_open(NULL, f.s, &next, &f.err), 0);
+    wfs_source_close(f.s);
+    f.s = next;
+    assert_non_null(wfs_source_find(f.s, "sub/model.safetensors"));
+    assert_int_equal(wfs_source_changed(f.s), 0); /* the other one still leads nowhere */
+    fixture_done(&f);
+    rig_dir_done(&elsewhere);
+}
+
 /* Until when a write can have the same stamp as the last one: the tick, or the whole second (on vfat two). */
 static void fresh_stamps(void **state)
 {
@@ -523,6 +554,7 @@ int main(void)
         cmocka_unit_test(more_files_than_descriptors),
         cmocka_unit_test(retired),
         cmocka_unit_test(links_into_the_mount),
+        cmocka_unit_test(a_link_s_target_that_comes_later),
         cmocka_unit_test(fresh_stamps),
         cmocka_unit_test(written_twice_at_once),
         cmocka_unit_test(settles_once),
