@@ -3,8 +3,9 @@
  * for 32 (IQ1_S) or 16 values. Source of layouts and order of operations: quantize_row_iq1_s_impl,
  * quantize_row_iq1_m_impl and iq1_find_best_neighbour2 of ggml-quants.c (llama.cpp, MIT).
  *
- * Where ggml aborts, for no grid point is nearer than FLT_MAX or a scale is not a number (infinities; values beyond some
- * 1e9 in magnitude without weights, 1e12 with them), the block gets a scale that is no number, which validation refuses.
+ * Where ggml aborts, for no grid point is nearer than FLT_MAX or a scale is not a number (infinities; values beyond
+ * some 1e9 in magnitude without weights, 1e12 with them), the block gets a scale that is no number, which validation
+ * refuses.
  */
 #ifndef WFS_KERNELS_IQ_IQ1_H
 #define WFS_KERNELS_IQ_IQ1_H
