@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "gguf/kv.h"
+#include "kernels/types.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -138,6 +139,14 @@ static void show_value(const struct wfs_gguf_item *k, char *out, size_t size)
     }
 }
 
+static void show_type(uint32_t type, char *out, size_t size)
+{
+    if (type < WFS_TYPE_COUNT && wfs_ggml_types[type].name)
+        snprintf(out, size, "%s", wfs_ggml_types[type].name);
+    else
+        snprintf(out, size, "of type %" PRIu32, type);
+}
+
 static void say(const char *kind, const struct wfs_gguf_item *item, const char *text, char *out, size_t size)
 {
     char name[300];
@@ -154,9 +163,12 @@ static void say_values(const char *kind, const struct wfs_gguf_item *view, const
     if (is_key) {
         show_value(view, a, sizeof a);
         show_value(file, b, sizeof b);
+    } else {
+        show_type(view->type, a, sizeof a);
+        show_type(file->type, b, sizeof b);
     }
-    if (!is_key)
-        snprintf(text, sizeof text, "has another type, shape or place");
+    if (!is_key && view->type == file->type)
+        snprintf(text, sizeof text, "has another shape or place");
     else if (strcmp(a, b) == 0)
         snprintf(text, sizeof text, "differs (%s in both)", a);
     else

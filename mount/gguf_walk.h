@@ -23,7 +23,7 @@ struct wfs_gguf_walk {
 struct wfs_gguf_item {
     const uint8_t *name;
     uint64_t name_len;
-    uint32_t type;        /* of a key's value */
+    uint32_t type;        /* of a key's value, or of a tensor */
     uint64_t offset;      /* of a tensor, within the data */
     const uint8_t *value; /* what stands behind the name and a key's type */
     size_t value_len;
@@ -38,7 +38,7 @@ bool wfs_gguf_walk_tensor(struct wfs_gguf_walk *w, struct wfs_gguf_item *ret);
 
 /*
  * Says where two headers differ first, for people: "key general.name is "A" in the view, "B" in the file", "key X is
- * only in the file", "tensor X is described otherwise". view and file as they are called. False when one cannot be
+ * only in the file", "tensor X is q4_K in the view, q5_K in the file". view and file as they are called. False when one cannot be
  * read, or nothing differs.
  */
 bool wfs_gguf_walk_difference(const uint8_t *view, size_t view_len, const uint8_t *file, size_t file_len, char *out,

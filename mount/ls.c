@@ -12,7 +12,7 @@
 enum { ALL, JSON };
 
 static const struct wfs_flag flags[] = {
-    [ALL] = { "all", 'a', WFS_FLAG_PLAIN, "each tensor's file, and views that only open by name" },
+    [ALL] = { "all", 'a', WFS_FLAG_PLAIN, "each tensor's file, what only opens by name, and every withheld view" },
     [JSON] = { "json", 'j', WFS_FLAG_PLAIN, "print status.json (schema: docs/operations.md)" },
     { 0 },
 };
@@ -131,9 +131,11 @@ static void finish(struct listing *l)
         print_row(l->tensor_bytes, "npy", name, "");
     }
     if (l->n_unlisted)
-        printf("%zu more open by name (--all shows them)\n", l->n_unlisted);
+        printf("%zu more %s by name (--all shows %s)\n", l->n_unlisted, l->n_unlisted == 1 ? "opens" : "open",
+               l->n_unlisted == 1 ? "it" : "them");
     if (l->n_unusual_withheld)
-        printf("%zu unusual GGUF types are withheld (--all says why)\n", l->n_unusual_withheld);
+        printf("%zu unusual GGUF type%s withheld (--all says why)\n", l->n_unusual_withheld,
+               l->n_unusual_withheld == 1 ? " is" : "s are");
     if (l->n_groups)
         printf("\nWithheld:\n");
     for (size_t i = 0; i < l->n_groups; i++) {

@@ -30,7 +30,7 @@ static const struct row rows[] = {
       "what is listed, as in tensors:*.gguf, or none; others open by name" },
     { "view", RECIPE, 0, "RECIPE",
       "a GGUF view of your own, as in 'model-mine.gguf q4_k_m output=q8_0'; may be repeated" },
-    { "views_file", RECIPES, 0, "FILE", "more of them: one a line, # begins a comment" },
+    { "views_file", RECIPES, 0, "FILE", "more of them, one a line; a line that begins with # is skipped" },
     { "model_name", TEXT, FIELD(fs.model_name), "NAME", "the converter's --model-name" },
     { "pretokenizer", TEXT, FIELD(fs.pretokenizer), "NAME", "forces tokenizer.ggml.pre where it is not known" },
     { "imatrix", TEXT, FIELD(fs.imatrix), "FILE",
@@ -301,7 +301,10 @@ static int unknown(const char *key, unsigned flags, struct wfs_error *err)
     wfs_options_suggest(&near);
     for (size_t i = 0; (flags & WFS_LIST_GENERIC) && i < sizeof generic / sizeof *generic; i++)
         wfs_suggest_consider(&near, generic[i]);
-    return wfs_error_set(err, ENOENT, "there is no option \"%s\"%s", key, wfs_suggest_text(&near, "", text, sizeof text));
+    wfs_suggest_text(&near, "", text, sizeof text);
+    if (!near.best && key[strspn(key, "abcdefghijklmnopqrstuvwxyz_")]) /* not a name of an option: a value's rest */
+        snprintf(text, sizeof text, " (a comma that belongs to a value needs a backslash)");
+    return wfs_error_set(err, ENOENT, "there is no option \"%s\"%s", key, text);
 }
 
 static bool is_generic(const char *key)

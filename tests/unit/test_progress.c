@@ -212,7 +212,14 @@ static void what_differs_in_two_headers(void **state)
     name[0] = 's';
     name[13 + 4] ^= 1;
     assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
-    assert_string_equal(text, "tensor second.weight has another type, shape or place");
+    assert_string_equal(text, "tensor second.weight has another shape or place");
+    name[13 + 4] ^= 1;
+    name[13 + 4 + 8] = 14; /* ggml's number of Q6_K, behind the one dimension */
+    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_string_equal(text, "tensor second.weight is f32 in the view, q6_K in the file");
+    name[13 + 4 + 8] = 200;
+    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_string_equal(text, "tensor second.weight is f32 in the view, of type 200 in the file");
     wfs_buf_done(&a);
     wfs_buf_done(&b);
 }
