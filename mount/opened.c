@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "preflight.h"
+#include "suggest.h"
 
 #include <errno.h>
 #include <string.h>
@@ -68,6 +69,9 @@ int wfs_opened_run(const struct wfs_command *command, const struct wfs_arguments
 
 struct search {
     const char *path;
+    char lower[64]; /* the path as views are written, to find what is near */
+    struct wfs_suggestion near;
+    char best[64];
     char reason[1000];
     bool found;
 };
@@ -76,6 +80,11 @@ static int note_reason(void *ctx, const struct wfs_view_info *info)
 {
     struct search *s = ctx;
 
+    wfs_suggest_consider(&s->near, info->path);
+    if (s->near.best == info->path) { /* which does not outlive this call */
+        snprintf(s->best, sizeof s->best, "%s", info->path);
+        s->near.best = s->best;
+    }
     if (strcmp(info->path, s->path) != 0 || !info->reason)
         return 0;
     snprintf(s->reason, sizeof s->reason, "%s", info->reason);
@@ -86,12 +95,18 @@ static int note_reason(void *ctx, const struct wfs_view_info *info)
 static int explain_absence(struct wfs_opened *o, const char *path, struct wfs_error *err)
 {
     struct search search = { .path = path };
+    char text[100];
 
+    snprintf(search.lower, sizeof search.lower, "%s", path);
+    for (char *c = search.lower; *c; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    wfs_suggest_begin(&search.near, search.lower);
     wfs_generation_each_view(o->generation, note_reason, &search);
     if (search.found)
         return wfs_error_set(err, EIO, "%s is withheld: %s", path, search.reason);
-    return wfs_error_set(err, ENOENT, "there is no file %s; `weightfs ls --all %s` lists what is there", path,
-                         wfs_fs_source_path(o->fs));
+    wfs_suggest_text(&search.near, "", text, sizeof text);
+    return wfs_error_set(err, ENOENT, "there is no file %s%s `weightfs ls --all %s` lists what is there", path,
+                         text[0] ? text : ";", wfs_fs_source_path(o->fs));
 }
 
 int wfs_opened_find(struct wfs_opened *o, const char *view, const struct wfs_node **ret_node,

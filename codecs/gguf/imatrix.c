@@ -116,8 +116,11 @@ static int parse_dat(struct wfs_imatrix *m, const void *data, size_t len, struct
 
     if (!cursor_i32(&c, &n) || n < 1)
         return wfs_error_set(err, EINVAL, "neither a GGUF file nor an importance matrix of the older form");
-    for (int32_t i = 0; i < n && r == 0; i++)
+    for (int32_t i = 0; i < n && r == 0; i++) {
         r = parse_dat_entry(m, &c, err);
+        if (r == -EINVAL && i == 0) /* whatever else the file is, it begins with a number, too */
+            wfs_error_wrap(err, "neither a GGUF file nor an importance matrix of the older form");
+    }
     return r == 0 ? parse_dat_tail(m, &c, err) : r;
 }
 

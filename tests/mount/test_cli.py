@@ -106,6 +106,10 @@ def test_export_default_output_force_and_failures(model, tmp_path):
     assert (tmp_path / "model.norm.weight.npy").exists()
     run = rig.weightfs("export", source, "no-such-view", "-o", tmp_path / "x", code=1)
     assert "no-such-view" in run.err and not (tmp_path / "x").exists()
+    assert "did you mean" not in run.err
+    for typed in ("model-Q8_0.gguf", "model-q8-0.gguf", "modle-q8_0.gguf"):
+        run = rig.weightfs("export", source, typed, "-o", tmp_path / "x", code=1)
+        assert "there is no file %s; did you mean model-q8_0.gguf?" % typed in run.err
     run = rig.weightfs("export", source, "model-q8_0.gguf", "-o", tmp_path / "no" / "folder", code=1)
     assert "folder" in run.err
     assert sorted(os.listdir(tmp_path)) == ["model-q8_0.gguf", "model.norm.weight.npy"]
