@@ -137,8 +137,13 @@ int wfs_opened_find(struct wfs_opened *o, const char *view, const struct wfs_nod
 
 int wfs_opened_read_error(struct wfs_opened *o, const char *view, int code, struct wfs_error *err)
 {
+    size_t len = strlen(view);
+    bool named; /* the line says of itself which view it is about */
+
     pthread_mutex_lock(&o->lock);
-    wfs_error_set(err, -code, "%s: %s", view, o->data_error[0] ? o->data_error : strerror(-code));
+    named = strncmp(o->data_error, view, len) == 0 && o->data_error[len] == ':';
+    wfs_error_set(err, -code, "%s%s%s", named ? "" : view, named ? "" : ": ",
+                  o->data_error[0] ? o->data_error : strerror(-code));
     pthread_mutex_unlock(&o->lock);
     return code;
 }

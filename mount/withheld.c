@@ -66,15 +66,21 @@ static bool wait_settled(const struct wfs_node *root, int ms)
 
 struct count {
     size_t n;
-    char first[1000];
+    char path[300], first[1000]; /* of the first: name and reason */
+    bool differ;                 /* others have other reasons */
 };
 
 static int count_withheld(void *ctx, const struct wfs_view_info *info)
 {
     struct count *c = ctx;
 
-    if (info->reason && !info->unusual && c->n++ == 0)
+    if (!info->reason || info->unusual)
+        return 0;
+    if (c->n++ == 0) {
+        wfs_escape(c->path, sizeof c->path, info->path, strlen(info->path));
         snprintf(c->first, sizeof c->first, "%s", info->reason);
+    }
+    c->differ |= strncmp(c->first, info->reason, sizeof c->first - 1) != 0;
     return 0;
 }
 
@@ -89,9 +95,11 @@ static void describe(struct wfs_fs *fs, struct wfs_generation *g, char *ret, siz
     wfs_generation_each_view(g, count_withheld, &c);
     if (c.n == 0)
         return;
-    if (model.model)
-        snprintf(ret, size, "%zu %s withheld: %s\n`weightfs ls %s` says more\n", c.n,
-                 c.n == 1 ? "view is" : "views are", c.first, source);
+    if (model.model && c.n == 1)
+        snprintf(ret, size, "%s is withheld: %s\n", c.path, c.first);
+    else if (model.model)
+        snprintf(ret, size, "%zu views are withheld%s%s: %s\n`weightfs ls %s`, with the same options, says more\n", c.n,
+                 c.differ ? "; the first, " : "", c.differ ? c.path : "", c.first, source);
     else
         snprintf(ret, size, "no weights found in %s: only its files are shown%s\n%s\n", source,
                  wfs_preflight_hub_hint(wfs_fs_source_path(fs), hint, sizeof hint), c.first);

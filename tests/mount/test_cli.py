@@ -398,7 +398,11 @@ def test_mount_says_what_it_withholds(model, tmp_path):
     (tmp_path / "empty").mkdir()
     hub = tmp_path / "models--org--name"
     (hub / "snapshots" / ("0" * 40)).mkdir(parents=True)
-    for source, words in [
+    odd = ["--view", "odd.gguf q4_k_m output=q4_k"]
+    odder = [*odd, "--view", "model.gguf q4_k_m tensor-type=ffn_down=iq1_s"]
+    for source, words, *options in [
+        (model("types-fall-back"), ["odd.gguf is withheld: ", "output.weight"], *odd),
+        (model("types-few-layers"), ["model.gguf is withheld: ", "importance"], *odder),
         (tmp_path / "empty", ["no weights found", "only its files are shown"]),
         (hub, ["no weights found", "snapshots/" + "0" * 40]),
         (model("unknown-arch"), ["views are withheld", "is not supported", "weightfs ls"]),
@@ -407,7 +411,7 @@ def test_mount_says_what_it_withholds(model, tmp_path):
         mnt = tmp_path / "mnt"
         mnt.mkdir(exist_ok=True)
         log = tmp_path / "log"
-        run = rig.weightfs("mount", "-o", "log=%s" % log, source, mnt)
+        run = rig.weightfs("mount", "-o", "log=%s" % log, *options, source, mnt)
         try:
             assert rig.is_mounted(mnt)
             for word in words:
