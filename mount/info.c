@@ -2,6 +2,7 @@
 #include "human.h"
 #include "model.h"
 #include "opened.h"
+#include "preflight.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,7 +71,7 @@ static int inform(struct wfs_opened *o, const struct wfs_arguments *args, struct
 {
     struct wfs_model_info info = { 0 };
     int r = wfs_generation_model_info(o->generation, &info);
-    char text[1200], human[32];
+    char text[1200], human[32], hint[400];
 
     if (r < 0)
         return wfs_error_set(err, -r, "%s: %s", wfs_fs_source_path(o->fs), strerror(-r));
@@ -79,7 +80,7 @@ static int inform(struct wfs_opened *o, const struct wfs_arguments *args, struct
     if (info.gguf_reason)
         printf("no GGUF:      %s\n", info.gguf_reason);
     if (!info.model) {
-        puts("weights:      none");
+        printf("weights:      none%s\n", wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
         return 0;
     }
     printf("parameters:   %" PRIu64 " (%s)\n", info.n_parameters,

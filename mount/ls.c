@@ -4,6 +4,7 @@
 #include "gguf/gguf.h"
 #include "human.h"
 #include "opened.h"
+#include "preflight.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -157,10 +158,13 @@ static void finish(struct listing *l)
 static int list_text(struct wfs_opened *o, bool all, struct wfs_error *err)
 {
     struct listing l = { .all = all };
-    char source[1200];
+    char source[1200], hint[400];
+    struct wfs_model_info model = { 0 };
 
     wfs_escape(source, sizeof source, wfs_fs_source_path(o->fs), strlen(wfs_fs_source_path(o->fs)));
-    printf("%s\n", source);
+    wfs_generation_model_info(o->generation, &model);
+    printf("%s%s\n", source,
+           model.model ? "" : wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
     wfs_generation_each_view(o->generation, show, &l);
     finish(&l);
     return l.failed ? wfs_error_set(err, ENOMEM, "out of memory") : 0;

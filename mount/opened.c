@@ -95,15 +95,18 @@ static int note_reason(void *ctx, const struct wfs_view_info *info)
 static int explain_absence(struct wfs_opened *o, const char *path, struct wfs_error *err)
 {
     struct search search = { .path = path };
-    char text[100];
+    char text[100], hint[400];
+    struct wfs_model_info model = { 0 };
 
     snprintf(search.lower, sizeof search.lower, "%s", path);
     for (char *c = search.lower; *c; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
     wfs_suggest_begin(&search.near, search.lower);
     wfs_generation_each_view(o->generation, note_reason, &search);
+    wfs_generation_model_info(o->generation, &model);
     if (search.found)
-        return wfs_error_set(err, EIO, "%s is withheld: %s", path, search.reason);
+        return wfs_error_set(err, EIO, "%s is withheld: %s%s", path, search.reason,
+                             model.model ? "" : wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
     wfs_suggest_text(&search.near, "", text, sizeof text);
     return wfs_error_set(err, ENOENT, "there is no file %s%s `weightfs ls --all %s` lists what is there", path,
                          text[0] ? text : ";", wfs_fs_source_path(o->fs));

@@ -420,6 +420,10 @@ def test_mount_says_what_it_withholds(model, tmp_path):
         finally:
             rig.weightfs("umount", mnt)
         log.unlink()
+    for arguments, code in ((["ls"], 0), (["info"], 0), (["export", "-o", tmp_path / "x"], 1)):
+        view = ["model-q8_0.gguf"] if code else []
+        run = rig.weightfs(*arguments, hub, *view, code=code)
+        assert "snapshots/" + "0" * 40 in run.out + run.err
     with rig.mounted(model("llama2-model"), tmp_path / "mnt"):
         assert "withheld" not in (tmp_path / "mnt.log").read_text()
 
