@@ -14,19 +14,14 @@ enum { STATUS_SLACK = 4096 /* counters grow, errors come; see wfs_fs_status_file
 #define STATUS_DIR ".weightfs"
 #define STATUS_PATH STATUS_DIR "/status.json"
 
-static struct timespec newer(struct timespec a, struct timespec b)
-{
-    return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec) ? a : b;
-}
-
 /* Computed views are as old as the newest thing they are made of. */
 static void find_times(struct wfs_generation *g)
 {
     for (size_t i = 0; i < g->source->n_files; i++)
-        g->mtime_all = newer(g->mtime_all, g->source->files[i].identity.mtime);
+        g->mtime_all = wfs_newer(g->mtime_all, g->source->files[i].identity.mtime);
     for (size_t i = 0; i < g->model->n_files; i++) {
         if (g->model_files[i])
-            g->mtime_weights = newer(g->mtime_weights, g->model_files[i]->identity.mtime);
+            g->mtime_weights = wfs_newer(g->mtime_weights, g->model_files[i]->identity.mtime);
     }
     if (g->model->n_files == 0)
         g->mtime_weights = g->mtime_all;

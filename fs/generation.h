@@ -119,4 +119,10 @@ void wfs_fs_run(struct wfs_fs *fs, struct wfs_job *job); /* on a worker; wfs_fs_
 void wfs_fs_run_done(struct wfs_fs *fs);
 void wfs_fs_log(struct wfs_fs *fs, int level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* The later of two times. */
+static inline struct timespec wfs_newer(struct timespec a, struct timespec b)
+{
+    return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec) ? a : b;
+}
+
 #endif

@@ -21,6 +21,7 @@ static bool matches(const char *pattern, const char *path)
     return strncmp(path, TENSORS "/", n + 1) == 0 && fnmatch(pattern, TENSORS, FNM_PATHNAME) == 0;
 }
 
+/* Unusual types are listed by their full names only: a pattern for none but them would list nothing. */
 static bool can_match(const struct wfs_fs_options *options, const char *pattern)
 {
     char name[64];
@@ -30,7 +31,7 @@ static bool can_match(const struct wfs_fs_options *options, const char *pattern)
         return true;
     for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
         snprintf(name, sizeof name, "model-%s.gguf", wfs_gguf_formats[i].name);
-        if (matches(pattern, name))
+        if (wfs_gguf_formats[i].usual ? matches(pattern, name) : strcmp(pattern, name) == 0)
             return true;
     }
     for (size_t i = 0; i < options->n_recipes; i++) {
@@ -65,8 +66,9 @@ int wfs_listing_init(struct wfs_listing *l, const struct wfs_fs_options *options
         } else if (can_match(options, item)) {
             l->patterns[l->n_patterns++] = item;
         } else {
-            wfs_error_set(err, EINVAL, "views: \"%s\" matches no view (try all, none, %s, %s, *.gguf)", item,
-                          WFS_SINGLE_NAME, TENSORS);
+            wfs_error_set(err, EINVAL, "views: \"%s\" matches no view (try all, none, %s, %s, *.gguf; unusual "
+                                       "GGUF types are listed by their full names only)",
+                          item, WFS_SINGLE_NAME, TENSORS);
             wfs_listing_done(l);
             return -EINVAL;
         }

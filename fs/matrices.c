@@ -29,8 +29,8 @@ void wfs_matrices_done(struct wfs_matrices *m)
     wfs_matrices_init(m);
 }
 
-/* All of a regular file. The caller frees. */
-static int slurp(const char *path, uint8_t **ret, size_t *ret_len, struct wfs_error *err)
+/* All of a regular file, and when it was changed. The caller frees. */
+static int slurp(const char *path, uint8_t **ret, size_t *ret_len, struct timespec *ret_mtime, struct wfs_error *err)
 {
     int fd WFS_CLEANUP(wfs_close) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO does not hang us */
     uint8_t *bytes WFS_CLEANUP(wfs_free) = NULL;
@@ -56,19 +56,20 @@ static int slurp(const char *path, uint8_t **ret, size_t *ret_len, struct wfs_er
     }
     *ret = WFS_STEAL(bytes);
     *ret_len = at;
+    *ret_mtime = st.st_mtim;
     return 0;
 }
 
-static int load(const char *path, struct wfs_imatrix *ret, struct wfs_error *err)
+static int load(struct wfs_matrix *matrix, struct wfs_error *err)
 {
     uint8_t *bytes = NULL;
     size_t len = 0;
-    int r = slurp(path, &bytes, &len, err);
+    int r = slurp(matrix->path, &bytes, &len, &matrix->mtime, err);
 
     if (r == 0)
-        r = wfs_imatrix_parse(bytes, len, ret, err);
+        r = wfs_imatrix_parse(bytes, len, &matrix->imatrix, err);
     free(bytes);
-    return r < 0 ? wfs_error_wrap(err, "importance matrix %s", path) : 0;
+    return r < 0 ? wfs_error_wrap(err, "importance matrix %s", matrix->path) : 0;
 }
 
 const struct wfs_matrix *wfs_matrices_find(const struct wfs_matrices *m, const char *path)
@@ -98,7 +99,7 @@ int wfs_matrices_get(struct wfs_matrices *m, const char *path, const struct wfs_
         free_matrix(matrix);
         return wfs_error_set(err, ENOMEM, "out of memory");
     }
-    r = load(path, &matrix->imatrix, err);
+    r = load(matrix, err);
     if (r < 0) {
         free_matrix(matrix);
         return r;

@@ -7,8 +7,11 @@
 
 #include "gguf/imatrix.h"
 
+#include <time.h>
+
 struct wfs_matrix {
     char *path; /* as it was typed */
+    struct timespec mtime;
     struct wfs_imatrix imatrix;
 };
 

@@ -214,23 +214,40 @@ static int layout_npy(const struct wfs_node *n, struct wfs_layout *ret, struct w
 
 /* --- model-<format>.gguf --- */
 
-/* 1 when the file is added, 0 when the source has one of that name. */
+/* A node's arg counts the formats, then the user's recipes. */
+static const struct wfs_gguf_request *request_as_given(const struct wfs_node *n)
+{
+    if (n->arg < wfs_gguf_n_formats)
+        return &wfs_gguf_formats[n->arg].request;
+    return &wfs_fs_options_of(n->generation->fs)->recipes[n->arg - wfs_gguf_n_formats]->request;
+}
+
+/* The importance matrix of a view: a recipe's own, or the one that the options name for all. NULL: none. */
+static const struct wfs_matrix *matrix_of(const struct wfs_node *n)
+{
+    const struct wfs_gguf_request *request = request_as_given(n);
+
+    return request->converter ? NULL : wfs_fs_matrix(n->generation->fs, request->imatrix_file);
+}
+
+/* 1 when the file is added, 0 when the source has something of that name. */
 static int offer_gguf_file(struct wfs_generation *g, const struct wfs_view *view, const char *path, uint32_t arg,
                            bool unusual, struct wfs_error *err)
 {
     const char *reason = g->model->problem ? g->model->problem : g->model->problem_gguf;
+    const struct wfs_matrix *matrix;
     struct wfs_node *n;
     int r = add_file(g, view, path, arg, &n, err);
 
     if (r <= 0)
         return r;
-    n->mtime = g->mtime_all;
+    matrix = matrix_of(n);
+    n->mtime = matrix ? wfs_newer(g->mtime_all, matrix->mtime) : g->mtime_all;
     n->unusual = unusual;
     n->listed = wfs_listing_has(wfs_fs_listing(g->fs), path, unusual);
     return reason && wfs_node_withhold(n, reason) < 0 ? out_of_memory(err) : 1;
 }
 
-/* A node's arg counts the formats, then the user's recipes. */
 static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, struct wfs_error *err)
 {
     const struct wfs_fs_options *options = wfs_fs_options_of(g->fs);
@@ -248,7 +265,7 @@ static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, str
         const char *path = options->recipes[i]->view;
         int r = offer_gguf_file(g, view, path, (uint32_t)(wfs_gguf_n_formats + i), false, err);
 
-        if (r == 0 && wfs_generation_withhold(g, path, view->kind, "the source has a file of that name") < 0)
+        if (r == 0 && wfs_generation_withhold(g, path, view->kind, "the source has a file or folder of that name") < 0)
             return out_of_memory(err);
         if (r < 0)
             return r;
@@ -256,18 +273,13 @@ static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, str
     return 0;
 }
 
-/*
- * What a view is made by, with its importance matrix: a recipe's own, or the one that the options name for all.
- */
+/* What a view is made by, its importance matrix included. */
 static struct wfs_gguf_request request_of(const struct wfs_node *n)
 {
-    const struct wfs_fs_options *options = wfs_fs_options_of(n->generation->fs);
-    bool is_format = n->arg < wfs_gguf_n_formats;
-    struct wfs_gguf_request request = is_format ? wfs_gguf_formats[n->arg].request :
-                                                  options->recipes[n->arg - wfs_gguf_n_formats]->request;
-    const struct wfs_matrix *matrix = wfs_fs_matrix(n->generation->fs, request.imatrix_file);
+    struct wfs_gguf_request request = *request_as_given(n);
+    const struct wfs_matrix *matrix = matrix_of(n);
 
-    if (matrix && !request.converter) {
+    if (matrix) {
         request.imatrix = &matrix->imatrix;
         request.imatrix_file = matrix->path;
     }

@@ -48,9 +48,10 @@ static bool is_comment(const char *line, size_t len)
 
 static int add_lines(struct wfs_options *o, const char *text, size_t len, const char *path, struct wfs_error *err)
 {
-    size_t number = 0;
+    static const char BOM[] = "\xef\xbb\xbf"; /* some editors begin a file with it; it would be part of a name */
+    size_t number = 0, skip = len >= sizeof BOM - 1 && memcmp(text, BOM, sizeof BOM - 1) == 0 ? sizeof BOM - 1 : 0;
 
-    for (const char *line = text, *end; line < text + len; line = end + 1) {
+    for (const char *line = text + skip, *end; line < text + len; line = end + 1) {
         size_t left = (size_t)(text + len - line);
         int r = 0;
 

@@ -11,6 +11,13 @@ bool wfs_gguf_has_matrix(const struct wfs_gguf_request *request)
     return request->imatrix && request->imatrix->n_entries > 0;
 }
 
+static const char *why_no_weights(const struct wfs_gguf_request *request)
+{
+    if (wfs_gguf_has_matrix(request))
+        return "the matrix has none for it";
+    return request->imatrix ? "the matrix has none at all" : "give option imatrix=FILE";
+}
+
 static bool is_token_embedding(const char *name)
 {
     return strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0;
@@ -50,7 +57,7 @@ int wfs_gguf_weights_of(const struct wfs_gguf_request *request, const struct wfs
         return r;
     if (!weights && choice->needs_weights)
         return wfs_error_set(err, ENOTSUP, "tensor %s would be %s, which needs importance weights: %s", t->name, type,
-                             wfs_gguf_has_matrix(request) ? "the matrix has none for it" : "give option imatrix=FILE");
+                             why_no_weights(request));
     if (!weights && !k->encode[choice->type] && k->encode_weighted[choice->type])
         return wfs_error_set(err, ENOTSUP, "tensor %s: llama-quantize fails to make it %s without importance weights",
                              t->name, type);

@@ -1,11 +1,13 @@
 """Quantised views with an importance matrix against llama-quantize --imatrix: whole files, and what is refused."""
 
+import os
 import subprocess
 
 import imatrix_files
 import numpy as np
 import pytest
 import rig
+from gguf import GGUFWriter
 
 from reference import QUANTIZE
 
@@ -174,3 +176,32 @@ def test_a_recipe_names_its_own(reference, tmp_path):
             ref.source, "model-x.gguf", "--imatrix=%s" % (tmp_path / "a.gguf"), "--view", recipe
         )
         assert theirs[0] and ours == theirs, ours
+
+
+def test_a_matrix_without_weights_is_none(reference, tmp_path):
+    """And who gave it is not told to give one."""
+    ref = reference("types-few-layers")
+    writer = GGUFWriter(tmp_path / "m.gguf", "")
+    writer.add_array("imatrix.datasets", ["x"])
+    writer.add_uint32("imatrix.chunk_count", 1)
+    writer.add_uint32("imatrix.chunk_size", 512)
+    writer.add_tensor("other", np.ones(3, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert compare(ref, tmp_path, tmp_path / "m.gguf", ("q4_k_m",)) == 1
+    code, said = rig.export_hash(ref.source, "model-iq1_s.gguf", "--imatrix=%s" % (tmp_path / "m.gguf"))
+    assert code is None and "the matrix has none at all" in said and "give option" not in said
+
+
+def test_a_view_is_as_new_as_its_matrix(reference, tmp_path):
+    """Its bytes change with the matrix while its size does not."""
+    ref = reference("types-few-layers")
+    imatrix_files.write_gguf(tmp_path / "m.gguf", imatrix_files.shapes(input_of(ref)))
+    os.utime(tmp_path / "m.gguf", (3e9, 3e9))
+    options = "imatrix=%s" % (tmp_path / "m.gguf"), "view=mine.gguf q4_0"
+    with rig.mounted(ref.source, tmp_path / "mnt", *options) as mnt:
+        assert (mnt / "model-q4_k_m.gguf").stat().st_mtime == (mnt / "mine.gguf").stat().st_mtime == 3e9
+        assert (mnt / "model-f16.gguf").stat().st_mtime < 3e9
+        assert (mnt / "model.safetensors").stat().st_mtime < 3e9

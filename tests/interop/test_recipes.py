@@ -1,6 +1,7 @@
 """Views of one's own: the whole files that llama-quantize writes with the same flags."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -89,3 +90,16 @@ def test_recipes_in_a_mount(references, tmp_path):
         assert (mnt / "model-q5_0.gguf").stat().st_size > 0  # opens by name
     with rig.mounted(source, tmp_path / "mnt", "views=other.gguf:model-q5_0.gguf,views_file=%s" % views) as mnt:
         assert {p.name for p in mnt.iterdir() if p.suffix == ".gguf"} == {"other.gguf", "model-q5_0.gguf"}
+
+
+def test_names_that_the_source_has(references, tmp_path):
+    source = tmp_path / "model"
+    shutil.copytree(references["types-few-layers"].source, source)
+    (source / "folder.gguf").mkdir()
+    (source / "file.gguf").write_bytes(b"mine")
+    views = ["--view=folder.gguf q8_0", "--view=file.gguf q8_0"]
+    withheld = json.loads(rig.weightfs("ls", "--json", *views, source).out)["withheld"]
+    reasons = {entry["path"]: entry["reason"] for entry in withheld}
+    for name in ("folder.gguf", "file.gguf"):
+        assert reasons[name] == "the source has a file or folder of that name"
+    assert rig.export(source, "file.gguf", *views) == b"mine"

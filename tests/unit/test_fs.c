@@ -388,7 +388,8 @@ static void listing(void **state)
 
 static void listing_errors(void **state)
 {
-    static const char *const bad[] = { "model-q9.gguf", "", "tensors:nothing", "*.txt", "model.safetensors," };
+    static const char *const bad[] = { "model-q9.gguf", "", "tensors:nothing", "*.txt", "model.safetensors,",
+                                       "model-iq2*.gguf" };
 
     (void)state;
     put_sharded();

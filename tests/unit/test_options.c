@@ -284,6 +284,13 @@ static void views_of_ones_own(void **state)
     assert_int_equal(o.fs.recipes[1]->request.recipe.n_overrides, 1);
     assert_int_equal(o.mode_mask, 022);
     wfs_options_done(&o);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    lseek(fd, 0, SEEK_SET);
+    assert_true(dprintf(fd, "\xef\xbb\xbf" "c.gguf q6_k\n") > 0);
+    wfs_options_init(&o);
+    assert_int_equal(wfs_options_set(&o, "views_file", file, &err), 0);
+    assert_string_equal(o.fs.recipes[0]->view, "c.gguf");
+    wfs_options_done(&o);
     close(fd);
     unlink(file);
     wfs_options_init(&o);
