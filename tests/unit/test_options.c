@@ -139,6 +139,7 @@ static void mount_s_generic_options(void **state)
     assert_null(strstr(err.msg, "backslash"));
     assert_int_equal(set_list(&o, "model_name=A, B", WFS_LIST_GENERIC, &err), -ENOENT);
     assert_contains(err.msg, "needs a backslash");
+    wfs_options_done(&o);
     assert_int_equal(set_list(&o, "bogus=1,workers=2", WFS_LIST_GENERIC | WFS_LIST_SLOPPY, &err), 0);
     assert_int_equal(o.fs.workers, 2);
     assert_int_equal(set_list(&o, "workers=none", WFS_LIST_GENERIC | WFS_LIST_SLOPPY, &err), -EINVAL);
