@@ -21,7 +21,13 @@ static bool matches(const char *pattern, const char *path)
     return strncmp(path, TENSORS "/", n + 1) == 0 && fnmatch(pattern, TENSORS, FNM_PATHNAME) == 0;
 }
 
-/* Unusual types are listed by their full names only: a pattern for none but them would list nothing. */
+/* Unusual types are listed by their full names only. */
+static bool lists(const char *pattern, const char *path, bool unusual)
+{
+    return unusual ? strcmp(pattern, path) == 0 : matches(pattern, path);
+}
+
+/* Whether a pattern lists anything that there may be. */
 static bool can_match(const struct wfs_fs_options *options, const char *pattern)
 {
     char name[64];
@@ -31,7 +37,7 @@ static bool can_match(const struct wfs_fs_options *options, const char *pattern)
         return true;
     for (size_t i = 0; i < wfs_gguf_n_formats; i++) {
         snprintf(name, sizeof name, "model-%s.gguf", wfs_gguf_formats[i].name);
-        if (wfs_gguf_formats[i].usual ? matches(pattern, name) : strcmp(pattern, name) == 0)
+        if (lists(pattern, name, !wfs_gguf_formats[i].usual))
             return true;
     }
     for (size_t i = 0; i < options->n_recipes; i++) {
@@ -86,7 +92,7 @@ void wfs_listing_done(struct wfs_listing *l)
 bool wfs_listing_has(const struct wfs_listing *l, const char *path, bool unusual)
 {
     for (size_t i = 0; i < l->n_patterns; i++) {
-        if (unusual ? strcmp(l->patterns[i], path) == 0 : matches(l->patterns[i], path))
+        if (lists(l->patterns[i], path, unusual))
             return true;
     }
     return l->all && !unusual;

@@ -192,6 +192,11 @@ void wfs_quant_classify(struct wfs_quant_tensor *t)
     t->kept = is_kept(t->name);
 }
 
+bool wfs_quant_is_token_embedding(const struct wfs_quant_tensor *t)
+{
+    return t->category == TOKEN_EMBD;
+}
+
 static const struct file_type *find_file_type(enum wfs_file_type number)
 {
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {

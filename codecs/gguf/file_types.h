@@ -77,6 +77,9 @@ struct wfs_quant_choice {
 /* Fills in what the rules take from the name. Once per tensor. */
 void wfs_quant_classify(struct wfs_quant_tensor *t);
 
+/* Whether a classified tensor is a token embedding, from whose weights llama-quantize does not ask much. */
+bool wfs_quant_is_token_embedding(const struct wfs_quant_tensor *t);
+
 /*
  * Sets ret[i] for n classified tensors in the order of the output file (the rules count tensors of a class). 0, or a
  * negative errno with a message that names the tensor: a row length that has no type to fall back to, a layer that

@@ -18,11 +18,6 @@ static const char *why_no_weights(const struct wfs_gguf_request *request)
     return request->imatrix ? "the matrix has none at all" : "give option imatrix=FILE";
 }
 
-static bool is_token_embedding(const char *name)
-{
-    return strcmp(name, "token_embd.weight") == 0 || strcmp(name, "per_layer_token_embd.weight") == 0;
-}
-
 /* Source: llama_model_quantize_impl. A length that does not fit is fatal but for the token embedding. */
 static int find(const struct wfs_gguf_request *request, const struct wfs_quant_tensor *t, const float **ret,
                 struct wfs_error *err)
@@ -33,7 +28,7 @@ static int find(const struct wfs_gguf_request *request, const struct wfs_quant_t
         e = wfs_imatrix_find(request->imatrix, t->name);
     if (e && e->n == t->row_elems * t->n_matrices)
         *ret = e->values;
-    else if (e && !is_token_embedding(t->name))
+    else if (e && !wfs_quant_is_token_embedding(t))
         return wfs_error_set(err, EINVAL,
                              "tensor %s: the importance matrix has %zu values, the tensor needs %llu; llama-quantize "
                              "refuses that",
@@ -80,13 +75,6 @@ static void put_string(struct wfs_buf *b, const char *key, const char *text)
     wfs_kv_array_string(b, text, strnlen(text, MAX_TEXT));
 }
 
-static void put_u32(struct wfs_buf *b, const char *key, uint32_t value)
-{
-    wfs_kv_array_string(b, key, strlen(key));
-    wfs_buf_u32le(b, WFS_GGUF_U32);
-    wfs_buf_u32le(b, value);
-}
-
 uint64_t wfs_gguf_put_matrix_keys(const struct wfs_gguf_request *request, struct wfs_buf *b)
 {
     const struct wfs_imatrix *m = request->imatrix;
@@ -99,9 +87,9 @@ uint64_t wfs_gguf_put_matrix_keys(const struct wfs_gguf_request *request, struct
         put_string(b, "quantize.imatrix.dataset", m->dataset);
         n++;
     }
-    put_u32(b, "quantize.imatrix.entries_count", (uint32_t)m->n_entries);
+    wfs_gguf_put_u32_key(b, "quantize.imatrix.entries_count", (uint32_t)m->n_entries);
     if (m->chunks > 0) {
-        put_u32(b, "quantize.imatrix.chunks_count", (uint32_t)m->chunks);
+        wfs_gguf_put_u32_key(b, "quantize.imatrix.chunks_count", (uint32_t)m->chunks);
         n++;
     }
     return n;

@@ -165,7 +165,7 @@ static const struct wfs_buf *key_pieces(const struct wfs_gguf *g, const struct w
     return !request->converter && g->keys.has_cut ? g->keys.cut : g->keys.pieces;
 }
 
-static void put_u32_key(struct wfs_buf *b, const char *key, uint32_t value)
+void wfs_gguf_put_u32_key(struct wfs_buf *b, const char *key, uint32_t value)
 {
     wfs_kv_array_string(b, key, strlen(key));
     wfs_buf_u32le(b, WFS_GGUF_U32);
@@ -206,13 +206,13 @@ static int add_header(const struct wfs_gguf *g, const struct wfs_gguf_request *r
         if (r == 0)
             r = add_piece(l, &pieces[i]);
         if (request->converter && i == 0)
-            put_u32_key(&b, FILE_TYPE, file_type);
+            wfs_gguf_put_u32_key(&b, FILE_TYPE, file_type);
         if (request->converter && i == 1)
-            put_u32_key(&b, QUANTIZATION, QUANTIZATION_VERSION);
+            wfs_gguf_put_u32_key(&b, QUANTIZATION, QUANTIZATION_VERSION);
     }
     if (!request->converter) {
-        put_u32_key(&b, QUANTIZATION, QUANTIZATION_VERSION);
-        put_u32_key(&b, FILE_TYPE, file_type);
+        wfs_gguf_put_u32_key(&b, QUANTIZATION, QUANTIZATION_VERSION);
+        wfs_gguf_put_u32_key(&b, FILE_TYPE, file_type);
         wfs_buf_put(&b, f->matrix.data, f->matrix.len);
     }
     if (r == 0)

@@ -58,6 +58,9 @@ bool wfs_gguf_has_matrix(const struct wfs_gguf_request *request);
 int wfs_gguf_weights_of(const struct wfs_gguf_request *request, const struct wfs_quant_tensor *t,
                         const struct wfs_quant_choice *choice, const float **ret, struct wfs_error *err);
 
+/* Appends one key of an unsigned number. */
+void wfs_gguf_put_u32_key(struct wfs_buf *b, const char *key, uint32_t value);
+
 /* Appends the keys that llama-quantize adds at the end for an importance matrix; how many. */
 uint64_t wfs_gguf_put_matrix_keys(const struct wfs_gguf_request *request, struct wfs_buf *b);
 

@@ -8,9 +8,22 @@
 
 #include "kernels.h"
 
-/* Each fills its slots with the highest version that isa allows. */
-typedef void wfs_fill_fn(struct wfs_kernels *k, enum wfs_isa isa);
-wfs_fill_fn wfs_fill_casts, wfs_fill_legacy, wfs_fill_k, wfs_fill_iq, wfs_fill_small;
+/* A family of types: what fills its slots, per instruction set. NULL where the architecture has no such set. */
+typedef void wfs_fill_fn(struct wfs_kernels *k);
+struct wfs_kernel_family {
+    wfs_fill_fn *c, *avx2, *avx512, *neon;
+};
+extern const struct wfs_kernel_family wfs_casts_family, wfs_legacy_family, wfs_k_family, wfs_iq_family,
+                                      wfs_small_family;
+
+/* The sets of this architecture for a family's initialiser, from the file's own fill_avx2, fill_avx512, fill_neon. */
+#if defined(__x86_64__)
+#define WFS_FAMILY_SETS .avx2 = fill_avx2, .avx512 = fill_avx512
+#elif defined(__aarch64__)
+#define WFS_FAMILY_SETS .neon = fill_neon
+#else
+#define WFS_FAMILY_SETS .avx2 = NULL
+#endif
 
 wfs_decode_fn wfs_decode_f32_c, wfs_decode_f64_c, wfs_decode_f16_c, wfs_decode_bf16_c;
 wfs_decode_fn wfs_decode_bool_c, wfs_decode_i8_c, wfs_decode_i16_c, wfs_decode_i32_c, wfs_decode_i64_c;

@@ -73,30 +73,29 @@ static void fill_neon(struct wfs_kernels *k)
 }
 #endif
 
-void wfs_fill_casts(struct wfs_kernels *k, enum wfs_isa isa)
+const struct wfs_kernel_family wfs_casts_family = { .c = fill_c, WFS_FAMILY_SETS };
+
+/* A set includes those of its architecture before it. */
+static void fill_family(struct wfs_kernels *k, const struct wfs_kernel_family *f, enum wfs_isa isa)
 {
-    fill_c(k);
-#if defined(__x86_64__)
-    if (isa >= WFS_ISA_AVX2)
-        fill_avx2(k);
-    if (isa >= WFS_ISA_AVX512)
-        fill_avx512(k);
-#elif defined(__aarch64__)
-    if (isa == WFS_ISA_NEON)
-        fill_neon(k);
-#else
-    (void)isa;
-#endif
+    f->c(k);
+    if (f->avx2 && (isa == WFS_ISA_AVX2 || isa == WFS_ISA_AVX512))
+        f->avx2(k);
+    if (f->avx512 && isa == WFS_ISA_AVX512)
+        f->avx512(k);
+    if (f->neon && isa == WFS_ISA_NEON)
+        f->neon(k);
 }
 
 void wfs_kernels_init_for(struct wfs_kernels *k, enum wfs_isa isa)
 {
-    static wfs_fill_fn *const families[] = { wfs_fill_casts, wfs_fill_legacy, wfs_fill_k, wfs_fill_iq, wfs_fill_small };
+    static const struct wfs_kernel_family *const families[] = { &wfs_casts_family, &wfs_legacy_family, &wfs_k_family,
+                                                                &wfs_iq_family, &wfs_small_family };
 
     assert(wfs_cpu_has(isa));
     *k = (struct wfs_kernels){ .isa = wfs_isa_names[isa] };
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        families[i](k, isa);
+        fill_family(k, families[i], isa);
 }
 
 static struct wfs_kernels table;

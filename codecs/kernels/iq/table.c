@@ -17,10 +17,6 @@ static void fill_c(struct wfs_kernels *k)
     k->validate[WFS_TYPE_IQ4_XS] = wfs_validate_iq4_xs_c;
     k->validate[WFS_TYPE_IQ1_S] = wfs_validate_iq1_s_c;
     k->validate[WFS_TYPE_IQ1_M] = wfs_validate_iq1_m_c;
-}
-
-static void fill_grid_c(struct wfs_kernels *k)
-{
     k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_c;
     k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_c;
     k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_c;
@@ -42,8 +38,19 @@ static void fill_grid_c(struct wfs_kernels *k)
 }
 
 #if defined(__x86_64__)
-static void fill_grid_avx2(struct wfs_kernels *k)
+static void fill_avx2(struct wfs_kernels *k)
 {
+    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx2;
+    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_avx2;
+    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_avx2;
+    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_avx2;
+    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_avx2;
+    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx2;
+    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx2;
+    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx2;
+    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_avx2;
+    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_avx2;
+    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx2;
     k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_avx2;
     k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_avx2;
     k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_avx2;
@@ -59,8 +66,19 @@ static void fill_grid_avx2(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_IQ3_S] = wfs_dequantize_iq3_s_avx2;
 }
 
-static void fill_grid_avx512(struct wfs_kernels *k)
+static void fill_avx512(struct wfs_kernels *k)
 {
+    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx512;
+    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_avx512;
+    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_avx512;
+    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_avx512;
+    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_avx512;
+    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx512;
+    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx512;
+    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx512;
+    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_avx512;
+    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_avx512;
+    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx512;
     k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_avx512;
     k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_avx512;
     k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_avx512;
@@ -75,40 +93,8 @@ static void fill_grid_avx512(struct wfs_kernels *k)
     k->dequantize[WFS_TYPE_IQ3_XXS] = wfs_dequantize_iq3_xxs_avx512;
     k->dequantize[WFS_TYPE_IQ3_S] = wfs_dequantize_iq3_s_avx512;
 }
-#endif
-
-#if defined(__x86_64__)
-static void fill_iq14_avx2(struct wfs_kernels *k)
-{
-    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx2;
-    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_avx2;
-    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_avx2;
-    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_avx2;
-    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_avx2;
-    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx2;
-    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx2;
-    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx2;
-    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_avx2;
-    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_avx2;
-    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx2;
-}
-
-static void fill_iq14_avx512(struct wfs_kernels *k)
-{
-    k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_avx512;
-    k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_avx512;
-    k->encode_weighted[WFS_TYPE_IQ1_M] = wfs_encode_weighted_iq1_m_avx512;
-    k->dequantize[WFS_TYPE_IQ1_S] = wfs_dequantize_iq1_s_avx512;
-    k->dequantize[WFS_TYPE_IQ1_M] = wfs_dequantize_iq1_m_avx512;
-    k->encode[WFS_TYPE_IQ4_NL] = wfs_encode_iq4_nl_avx512;
-    k->encode[WFS_TYPE_IQ4_XS] = wfs_encode_iq4_xs_avx512;
-    k->encode_weighted[WFS_TYPE_IQ4_NL] = wfs_encode_weighted_iq4_nl_avx512;
-    k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_avx512;
-    k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_avx512;
-    k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_avx512;
-}
 #elif defined(__aarch64__)
-static void fill_iq14_neon(struct wfs_kernels *k)
+static void fill_neon(struct wfs_kernels *k)
 {
     k->encode[WFS_TYPE_IQ1_M] = wfs_encode_iq1_m_neon;
     k->encode_weighted[WFS_TYPE_IQ1_S] = wfs_encode_weighted_iq1_s_neon;
@@ -124,23 +110,4 @@ static void fill_iq14_neon(struct wfs_kernels *k)
 }
 #endif
 
-void wfs_fill_iq(struct wfs_kernels *k, enum wfs_isa isa)
-{
-    fill_c(k);
-    fill_grid_c(k);
-#if defined(__x86_64__)
-    if (isa == WFS_ISA_AVX2 || isa == WFS_ISA_AVX512) {
-        fill_iq14_avx2(k);
-        fill_grid_avx2(k);
-    }
-    if (isa == WFS_ISA_AVX512) {
-        fill_iq14_avx512(k);
-        fill_grid_avx512(k);
-    }
-#elif defined(__aarch64__)
-    if (isa == WFS_ISA_NEON)
-        fill_iq14_neon(k);
-#else
-    (void)isa;
-#endif
-}
+const struct wfs_kernel_family wfs_iq_family = { .c = fill_c, WFS_FAMILY_SETS };

@@ -72,18 +72,4 @@ static void fill_neon(struct wfs_kernels *k)
 }
 #endif
 
-void wfs_fill_small(struct wfs_kernels *k, enum wfs_isa isa)
-{
-    fill_c(k);
-#if defined(__x86_64__)
-    if (isa >= WFS_ISA_AVX2)
-        fill_avx2(k);
-    if (isa >= WFS_ISA_AVX512)
-        fill_avx512(k);
-#elif defined(__aarch64__)
-    if (isa == WFS_ISA_NEON)
-        fill_neon(k);
-#else
-    (void)isa;
-#endif
-}
+const struct wfs_kernel_family wfs_small_family = { .c = fill_c, WFS_FAMILY_SETS };
