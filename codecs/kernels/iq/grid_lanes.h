@@ -1,7 +1,7 @@
 /*
  * Template of the search of the grid types for one instruction set; include a lanes_*.h first. One sub-block per lane
  * for levels, sums and decisions: each lane does the plain C version's operations in its order. The neighbours of a
- * group are compared side by side (grid_near_x86.h).
+ * group are compared side by side (grid_near_x86.h, grid_near_neon.h).
  *
  * Left to plain C, sub-block by sub-block: what is no number, weights below zero, magnitudes for which a sum could
  * become infinite, and slopes for which ggml's rounding could wrap.
@@ -12,9 +12,7 @@
 #if defined(__x86_64__)
 #include "grid_near_x86.h"
 #else
-#include "grid_search.h"
-#define nearest_4 iq_nearest
-#define nearest_8 iq_nearest
+#include "grid_near_neon.h"
 #endif
 
 #define IQ_INLINE static inline __attribute__((always_inline))

@@ -107,6 +107,19 @@ static void fill_neon(struct wfs_kernels *k)
     k->encode_weighted[WFS_TYPE_IQ4_XS] = wfs_encode_weighted_iq4_xs_neon;
     k->dequantize[WFS_TYPE_IQ4_NL] = wfs_dequantize_iq4_nl_neon;
     k->dequantize[WFS_TYPE_IQ4_XS] = wfs_dequantize_iq4_xs_neon;
+    k->encode[WFS_TYPE_IQ2_S] = wfs_encode_iq2_s_neon;
+    k->encode[WFS_TYPE_IQ3_XXS] = wfs_encode_iq3_xxs_neon;
+    k->encode[WFS_TYPE_IQ3_S] = wfs_encode_iq3_s_neon;
+    k->encode_weighted[WFS_TYPE_IQ2_XXS] = wfs_encode_weighted_iq2_xxs_neon;
+    k->encode_weighted[WFS_TYPE_IQ2_XS] = wfs_encode_weighted_iq2_xs_neon;
+    k->encode_weighted[WFS_TYPE_IQ2_S] = wfs_encode_weighted_iq2_s_neon;
+    k->encode_weighted[WFS_TYPE_IQ3_XXS] = wfs_encode_weighted_iq3_xxs_neon;
+    k->encode_weighted[WFS_TYPE_IQ3_S] = wfs_encode_weighted_iq3_s_neon;
+    k->dequantize[WFS_TYPE_IQ2_XXS] = wfs_dequantize_iq2_xxs_neon;
+    k->dequantize[WFS_TYPE_IQ2_XS] = wfs_dequantize_iq2_xs_neon;
+    k->dequantize[WFS_TYPE_IQ2_S] = wfs_dequantize_iq2_s_neon;
+    k->dequantize[WFS_TYPE_IQ3_XXS] = wfs_dequantize_iq3_xxs_neon;
+    k->dequantize[WFS_TYPE_IQ3_S] = wfs_dequantize_iq3_s_neon;
 }
 #endif
 

@@ -1,0 +1,2 @@
+#include "../lanes_neon.h"
+#include "iq2_lanes.h"

@@ -1,0 +1,2 @@
+#include "../lanes_neon.h"
+#include "iq3_lanes.h"
