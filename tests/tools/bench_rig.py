@@ -53,7 +53,9 @@ class Mount:
     def __enter__(self):
         begin = time.monotonic()
         command = [BIN, "mount", *(["-o", ",".join(self.options)] if self.options else []), self.source, self.path]
-        subprocess.run(command, check=True)
+        # A note about what is withheld is no news; why a mount fails is.
+        run = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        assert run.returncode == 0, run.stderr
         self.seconds = time.monotonic() - begin
         return self
 
@@ -117,8 +119,5 @@ class Report:
 def number(value):
     if value is None:
         return ""
-    return (
-        "%.0f" % value
-        if value >= 100
-        else "%.1f" % value if value >= 10 else "%.2f" % value if value >= 0.01 else "0"
-    )
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return "%.*f" % (digits, value) if value >= 0.1 else "%.2g" % value

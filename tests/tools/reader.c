@@ -1,7 +1,7 @@
 /*
- * Reads a file the way its readers do, and says how fast that went: what tests/bench measures a view and a plain file by.
+ * Reads a file the way its readers do, and says how fast that went: what tests/bench measures views and plain files by.
  *
- * Usage: reader [-l] [-s] [-r] [-p MS] ACCESS READERS SECONDS FILE
+ * Usage: reader [-l] [-s] [-r] [-p MS] [-w FROM:TO] [-g KIB] ACCESS READERS SECONDS FILE
  *   ACCESS   seq_read     pread, 1 MiB at a time; every reader from begin to end of a part of the file of its own
  *            seq_mmap     the same by mmap, every byte looked at
  *            rand4k_read  pread of pages, each once, in an order that is random but always the same
@@ -12,6 +12,8 @@
  *   -s       sums up what it reads, to tell whether two files are equal
  *   -r       MADV_RANDOM for mappings
  *   -p MS    every reader rests so long after each read
+ *   -w FROM:TO  only this part of the file, in percent
+ *   -g KIB   pages so far apart (4): with more than a tile's length, each read is of another tile
  * Prints: bytes, seconds, MB/s, p50 and p99 and the longest of the reads in ms, its own CPU seconds, the sum.
  * The clock starts when every reader has its file open.
  */
@@ -52,6 +54,7 @@ static const char *path;
 static bool by_mmap, at_random, again, summing, advise_random;
 static unsigned n_readers, pause_ms;
 static uint64_t size, deadline, duration;
+static uint64_t window_from, window_to = 100, grid = PAGE;
 static pthread_barrier_t opened;
 static struct reader *readers;
 
@@ -138,7 +141,7 @@ static uint64_t shuffled(uint64_t i, uint64_t n)
 
 /* ---- reading ---- */
 
-/* Of whole words, each by its place in the file, so that the order of reading does not matter; of the last bytes too. */
+/* Of whole words, each by its place in the file, so that the order of reading does not matter; then the last bytes. */
 static uint64_t sum_of(const uint8_t *data, uint64_t offset, size_t len)
 {
     uint64_t sum = 0, place = offset / 8;
@@ -207,8 +210,9 @@ static void read_piece(struct reader *r, uint64_t offset, size_t len)
 
 static void read_part(struct reader *r)
 {
-    uint64_t chunks = (size + CHUNK - 1) / CHUNK;
-    uint64_t from = chunks * r->number / n_readers, to = chunks * (r->number + 1) / n_readers;
+    uint64_t chunks = (size + CHUNK - 1) / CHUNK, first = chunks * window_from / 100;
+    uint64_t n = chunks * window_to / 100 - first;
+    uint64_t from = first + n * r->number / n_readers, to = first + n * (r->number + 1) / n_readers;
 
     for (uint64_t i = from; i < to && now() < deadline; i++) {
         uint64_t offset = i * CHUNK;
@@ -219,10 +223,10 @@ static void read_part(struct reader *r)
 
 static void read_pages(struct reader *r)
 {
-    uint64_t pages = size / PAGE;
+    uint64_t places = size / grid, first = places * window_from / 100, n = places * window_to / 100 - first;
 
-    for (uint64_t i = r->number; i < pages && now() < deadline; i += n_readers)
-        read_piece(r, shuffled(i, pages) * PAGE, PAGE);
+    for (uint64_t i = r->number; i < n && now() < deadline; i += n_readers)
+        read_piece(r, (first + shuffled(i, n)) * grid, PAGE);
 }
 
 static void open_file(struct reader *r)
@@ -274,12 +278,20 @@ static void parse(int argc, char **argv)
     struct stat st;
     int option;
 
-    while ((option = getopt(argc, argv, "+lsrp:")) != -1) {
+    while ((option = getopt(argc, argv, "+lsrp:w:g:")) != -1) {
         again = again || option == 'l';
         summing = summing || option == 's';
         advise_random = advise_random || option == 'r';
         if (option == 'p')
             pause_ms = (unsigned)strtoul(optarg, NULL, 10);
+        if (option == 'g')
+            grid = strtoull(optarg, NULL, 10) * 1024;
+        if (option == 'w' && sscanf(optarg, "%lu:%lu", &window_from, &window_to) != 2)
+            window_to = 0;
+    }
+    if (window_from >= window_to || window_to > 100 || grid < PAGE) {
+        fprintf(stderr, "reader: no such part of a file\n");
+        exit(2);
     }
     if (argc - optind != 4) {
         fprintf(stderr, "reader: ACCESS READERS SECONDS FILE are wanted\n");
