@@ -92,11 +92,27 @@ uint64_t wfs_node_ino(const struct wfs_node *n);
 int wfs_node_ready(const struct wfs_node *n);
 
 /*
- * Calls done once ready is not 0 any more (at once when it is that already; else from a worker). For a folder: when all
- * its children are settled.
+ * Calls done once ready is not 0 any more (at once when it is that already; else from another thread). For a folder:
+ * when all its children are settled. A file that somebody waits for is prepared before others.
  */
 void wfs_node_when_ready(const struct wfs_node *n, void (*done)(void *ctx), void *ctx);
+void wfs_node_wait(const struct wfs_node *n);       /* [waits] until it is ready */
 void wfs_generation_wait(struct wfs_generation *g); /* [waits] until everything is settled */
+
+/*
+ * [waits] until everything is settled, for ms milliseconds at most, and no longer once it is plain that this will take
+ * more than that: the model has a large tokenizer, and all that is read before it is in order. True when all is settled.
+ */
+bool wfs_generation_settles(struct wfs_generation *g, int ms);
+
+/* A file that is withheld and was asked for: logs why, once per name. */
+void wfs_node_tell_withheld(const struct wfs_node *n);
+
+/*
+ * Why the file or folder at path is not the view of that name which the options ask for: the source has one of its
+ * own. NULL when there is no such view.
+ */
+const char *wfs_generation_shadowed(const struct wfs_generation *g, const char *path);
 
 /*
  * Attributes of a settled node: st_ino, st_mode (0444/0555), st_nlink, st_size (exact), st_blocks (ceil(size/512)),
@@ -139,6 +155,7 @@ struct wfs_view_info {
     bool unusual;       /* a file type that few use: it opens by name */
     const char *reason; /* why it is withheld, NULL when it is offered */
     const struct wfs_gguf_measure *quantised; /* of a GGUF view that llama-quantize would write; else NULL */
+    const char *notes;  /* lines about words of its recipe that do nothing; NULL when there are none */
 };
 /* Calls fn for each view in the tree's order, withheld ones too, until it returns non-zero. [waits] */
 int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info),

@@ -1,18 +1,10 @@
 #include "generation.h"
 #include "base/cleanup.h"
-#include "base/log.h"
-#include "json.h"
 #include "view.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { STATUS_SLACK = 4096 /* counters grow, errors come; see wfs_fs_status_file */ };
-
-#define STATUS_DIR ".weightfs"
-#define STATUS_PATH STATUS_DIR "/status.json"
 
 /* Computed views are as old as the newest thing they are made of. */
 static void find_times(struct wfs_generation *g)
@@ -30,7 +22,7 @@ static void find_times(struct wfs_generation *g)
 static int offer_status(struct wfs_generation *g)
 {
     struct wfs_node *n;
-    int r = wfs_tree_add(&g->tree, STATUS_PATH, WFS_NODE_STATUS, &n);
+    int r = wfs_tree_add(&g->tree, WFS_STATUS_PATH, WFS_NODE_STATUS, &n);
 
     if (r <= 0)
         return r;
@@ -81,6 +73,9 @@ static void free_generation(struct wfs_generation *g)
     free(g->own_single_problem);
     free(g->gguf_reason);
     free(g->gguf_measures);
+    for (size_t i = 0; g->gguf_notes && i < wfs_gguf_n_formats + wfs_fs_options_of(g->fs)->n_recipes; i++)
+        free(g->gguf_notes[i]);
+    free(g->gguf_notes);
     free(g->architecture);
     wfs_source_close(g->source);
     pthread_cond_destroy(&g->settled_cond);
@@ -92,6 +87,7 @@ int wfs_generation_new(struct wfs_fs *fs, struct wfs_source *source, uint64_t nu
                        struct wfs_error *err)
 {
     struct wfs_generation *g = calloc(1, sizeof *g);
+    pthread_condattr_t monotonic;
     int r;
 
     if (!g) {
@@ -103,7 +99,10 @@ int wfs_generation_new(struct wfs_fs *fs, struct wfs_source *source, uint64_t nu
     g->number = number;
     g->source = source;
     pthread_mutex_init(&g->lock, NULL);
-    pthread_cond_init(&g->settled_cond, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&g->settled_cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     r = wfs_generation_load_model(g, err);
     if (r == 0) {
         find_times(g);
@@ -153,195 +152,6 @@ int wfs_generation_withhold(struct wfs_generation *g, const char *path, const ch
     return w->path && w->reason ? 0 : -ENOMEM;
 }
 
-/* --- settling --- */
-
-/* What config.json calls the model. */
-static char *read_architecture(const struct wfs_folder *folder)
-{
-    struct wfs_blob WFS_CLEANUP(wfs_blob_done) text = { NULL, 0 };
-    struct wfs_json *json = NULL;
-    const cJSON *root, *list;
-    const char *name = NULL;
-    char *copy;
-
-    if (folder->read(folder->ctx, "config.json", &text, NULL) != 1 ||
-        wfs_json_parse(text.data, text.len, &WFS_JSON_PYTHON, "config.json", &json, NULL) < 0)
-        return strdup("");
-    root = wfs_json_root(json);
-    list = wfs_json_get(root, "architectures");
-    if (cJSON_IsArray(list))
-        name = wfs_json_string(list->child);
-    if (!name)
-        name = wfs_json_string(wfs_json_get(root, "model_type"));
-    copy = strdup(name ? name : "");
-    wfs_json_free(json);
-    return copy;
-}
-
-static bool has_pending_gguf(const struct wfs_generation *g)
-{
-    for (size_t i = 0; i < g->tree.n_nodes; i++) {
-        const struct wfs_node *n = &g->tree.nodes[i];
-
-        if (n->kind == WFS_NODE_FILE && n->view->prepare && n->state == WFS_STATE_PENDING)
-            return true;
-    }
-    return false;
-}
-
-static void open_gguf(struct wfs_generation *g)
-{
-    const struct wfs_fs_options *options = wfs_fs_options_of(g->fs);
-    struct wfs_gguf_options gguf_options = { options->model_name, options->pretokenizer };
-    const char *reason = g->model->problem ? g->model->problem : g->model->problem_gguf;
-    struct wfs_folder_source folder;
-    struct wfs_error err = { 0 };
-
-    if (wfs_folder_source_init(&folder, g->source) < 0)
-        return;
-    if (reason)
-        g->gguf_reason = strdup(reason);
-    else if (has_pending_gguf(g) && wfs_gguf_open(g->model, &folder.folder, &gguf_options, &g->gguf, &err) < 0)
-        g->gguf_reason = strdup(err.msg);
-    g->architecture = read_architecture(&folder.folder);
-    wfs_folder_source_done(&folder);
-}
-
-/* One line per reason, not per view. */
-static void log_withheld(struct wfs_generation *g)
-{
-    const struct wfs_tree *t = &g->tree;
-
-    for (size_t i = 0; i + 1 < t->n_nodes;) {
-        const struct wfs_node *first = &t->nodes[t->order[i]];
-        size_t same = 0;
-
-        i++;
-        if (first->state != WFS_STATE_WITHHELD || !first->reason || first->unusual)
-            continue;
-        for (; i + 1 < t->n_nodes; i++, same++) {
-            const struct wfs_node *n = &t->nodes[t->order[i]];
-
-            if (n->state != WFS_STATE_WITHHELD || !n->reason || n->unusual || strcmp(n->reason, first->reason) != 0)
-                break;
-        }
-        if (same)
-            wfs_fs_log(g->fs, WFS_LOG_WARNING, "%s and %zu more are withheld: %s", first->path, same, first->reason);
-        else
-            wfs_fs_log(g->fs, WFS_LOG_WARNING, "%s is withheld: %s", first->path, first->reason);
-    }
-    for (size_t i = 0; i < g->n_withheld; i++)
-        wfs_fs_log(g->fs, WFS_LOG_WARNING, "some of %s are withheld: %s", g->withheld[i].path, g->withheld[i].reason);
-    if (g->model->note)
-        wfs_fs_log(g->fs, WFS_LOG_INFO, "%s", g->model->note);
-}
-
-static void settle_status(struct wfs_generation *g)
-{
-    struct wfs_node *n = wfs_tree_find(&g->tree, STATUS_PATH, strlen(STATUS_PATH));
-    struct wfs_buf WFS_CLEANUP(wfs_buf_done) text = WFS_BUF_INIT;
-
-    if (!n || n->kind != WFS_NODE_STATUS)
-        return;
-    if (wfs_status_render(g, &text) < 0) {
-        wfs_node_withhold(n, "out of memory");
-        return;
-    }
-    n->size = text.len + STATUS_SLACK;
-    n->state = WFS_STATE_READY;
-}
-
-void wfs_generation_prepare(struct wfs_generation *g)
-{
-    struct wfs_settle_waiter *waiters;
-
-    open_gguf(g);
-    for (size_t i = 0; i < g->tree.n_nodes; i++) {
-        struct wfs_node *n = &g->tree.nodes[i];
-
-        if (n->kind == WFS_NODE_FILE && n->state == WFS_STATE_PENDING)
-            n->view->prepare(g, n);
-    }
-    settle_status(g);
-    pthread_mutex_lock(&g->lock);
-    g->settled = true;
-    waiters = WFS_STEAL(g->waiters);
-    pthread_cond_broadcast(&g->settled_cond);
-    pthread_mutex_unlock(&g->lock);
-    while (waiters) {
-        struct wfs_settle_waiter *w = waiters;
-
-        waiters = w->next;
-        w->done(w->ctx);
-        free(w);
-    }
-    /* Nobody waits any more. */
-    log_withheld(g);
-    malloc_trim(0); /* a large tokenizer was here */
-}
-
-static bool is_settled(struct wfs_generation *g)
-{
-    bool settled;
-
-    pthread_mutex_lock(&g->lock);
-    settled = g->settled;
-    pthread_mutex_unlock(&g->lock);
-    return settled;
-}
-
-/* The folders that hold nodes which wait for the generation to settle. */
-static bool has_late_children(const struct wfs_node *dir)
-{
-    return dir->path[0] == 0 || strcmp(dir->path, STATUS_DIR) == 0;
-}
-
-int wfs_node_ready(const struct wfs_node *n)
-{
-    if (n->kind == WFS_NODE_DIR)
-        return has_late_children(n) ? is_settled(n->generation) : 1;
-    switch (atomic_load(&n->state)) {
-    case WFS_STATE_READY:
-        return 1;
-    case WFS_STATE_WITHHELD:
-        return -ENOENT;
-    default:
-        return 0;
-    }
-}
-
-void wfs_node_when_ready(const struct wfs_node *n, void (*done)(void *ctx), void *ctx)
-{
-    struct wfs_generation *g = n->generation;
-    struct wfs_settle_waiter *w = NULL;
-
-    if (wfs_node_ready(n) == 0)
-        w = malloc(sizeof *w);
-    if (w) {
-        *w = (struct wfs_settle_waiter){ .done = done, .ctx = ctx };
-        pthread_mutex_lock(&g->lock);
-        if (!g->settled) {
-            w->next = g->waiters;
-            g->waiters = w;
-            w = NULL;
-        }
-        pthread_mutex_unlock(&g->lock);
-        if (!w)
-            return;
-        free(w);
-    }
-    /* Out of memory: the caller finds the node not ready and says so. */
-    done(ctx);
-}
-
-void wfs_generation_wait(struct wfs_generation *g)
-{
-    pthread_mutex_lock(&g->lock);
-    while (!g->settled)
-        pthread_cond_wait(&g->settled_cond, &g->lock);
-    pthread_mutex_unlock(&g->lock);
-}
-
 /* --- what is in it --- */
 
 int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, const struct wfs_view_info *info),
@@ -360,6 +170,7 @@ int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, cons
         if (n->state == WFS_STATE_WITHHELD)
             info.reason = n->reason ? n->reason : "out of memory";
         info.quantised = wfs_view_quantised(n);
+        info.notes = wfs_view_notes(n);
         r = fn(ctx, &info);
     }
     for (size_t i = 0; i < g->n_withheld && r == 0; i++) {
@@ -369,6 +180,15 @@ int wfs_generation_each_view(struct wfs_generation *g, int (*fn)(void *ctx, cons
         r = fn(ctx, &info);
     }
     return r;
+}
+
+const char *wfs_generation_shadowed(const struct wfs_generation *g, const char *path)
+{
+    for (size_t i = 0; i < g->n_withheld; i++) {
+        if (g->withheld[i].is_shadowed && strcmp(g->withheld[i].path, path) == 0)
+            return g->withheld[i].reason;
+    }
+    return NULL;
 }
 
 int wfs_generation_model_info(struct wfs_generation *g, struct wfs_model_info *ret)

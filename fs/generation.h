@@ -19,16 +19,21 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#define WFS_STATUS_DIR ".weightfs"
+#define WFS_STATUS_PATH WFS_STATUS_DIR "/status.json"
+
 /* Something that is not offered and has no node of its own. */
 struct wfs_withheld {
     char *path;
     const char *kind;
     char *reason;
+    bool is_shadowed; /* the source has a file or folder at path, which is there instead */
 };
 
-/* Who is told when a generation is settled. */
+/* Who is told when a node (of a folder: its whole generation) is settled. */
 struct wfs_settle_waiter {
     struct wfs_settle_waiter *next;
+    const struct wfs_node *node;
     void (*done)(void *ctx);
     void *ctx;
 };
@@ -67,8 +72,9 @@ struct wfs_generation {
     uint64_t n_parameters;
 
     pthread_mutex_t lock; /* innermost but for the engine's; protects what follows, and nodes' objects */
-    pthread_cond_t settled_cond;
+    pthread_cond_t settled_cond; /* something below has changed */
     bool settled;              /* every node's state is final; written once */
+    bool takes_long;           /* the tokenizer, which is large, is being read */
     struct wfs_settle_waiter *waiters;
     struct wfs_idle_objects idle;
     size_t n_pins;             /* of all objects */
@@ -78,6 +84,7 @@ struct wfs_generation {
     struct wfs_gguf *gguf;     /* set before settled, then immutable */
     char *gguf_reason;         /* why no GGUF view is offered; set before settled */
     struct wfs_gguf_measure *gguf_measures; /* by a GGUF node's arg; size 0 = not offered; set before settled */
+    char **gguf_notes;         /* by a GGUF node's arg; NULL = none; set before settled */
     char *architecture;        /* set before settled */
 };
 
@@ -85,7 +92,7 @@ struct wfs_generation {
 int wfs_generation_new(struct wfs_fs *fs, struct wfs_source *source, uint64_t number, struct wfs_generation **ret,
                        struct wfs_error *err);
 
-/* Prepares the GGUF views and settles the generation. [waits; once, on the thread that wfs_fs starts] */
+/* Prepares the GGUF views and settles the generation (settle.c). [waits; once, on the thread that wfs_fs starts] */
 void wfs_generation_prepare(struct wfs_generation *g);
 
 /* Reads the model: selection, shards, model. The first part of wfs_generation_new. */

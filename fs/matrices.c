@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void wfs_matrices_init(struct wfs_matrices *m)
 {
@@ -60,6 +61,15 @@ static int slurp(const char *path, uint8_t **ret, size_t *ret_len, struct timesp
     return 0;
 }
 
+/* A path that is not absolute counts from the working folder, which in a file of recipes is not plain to see. */
+static int say_where(const char *path, struct wfs_error *err)
+{
+    WFS_CLEANUP(wfs_free) char *cwd = getcwd(NULL, 0);
+    struct wfs_error before = *err;
+
+    return cwd ? wfs_error_set(err, before.code, "%s (looked for at %s/%s)", before.msg, cwd, path) : -before.code;
+}
+
 static int load(struct wfs_matrix *matrix, struct wfs_error *err)
 {
     uint8_t *bytes = NULL;
@@ -69,7 +79,10 @@ static int load(struct wfs_matrix *matrix, struct wfs_error *err)
     if (r == 0)
         r = wfs_imatrix_parse(bytes, len, &matrix->imatrix, err);
     free(bytes);
-    return r < 0 ? wfs_error_wrap(err, "importance matrix %s", matrix->path) : 0;
+    if (r == 0)
+        return 0;
+    wfs_error_wrap(err, "importance matrix %s", matrix->path);
+    return r == -ENOENT && matrix->path[0] != '/' ? say_where(matrix->path, err) : r;
 }
 
 const struct wfs_matrix *wfs_matrices_find(const struct wfs_matrices *m, const char *path)

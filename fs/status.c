@@ -71,6 +71,17 @@ static void put_quantised(struct wfs_buf *b, const struct wfs_gguf_measure *m)
     wfs_buf_printf(b, "}, \"fallbacks\": %" PRIu32, m->n_fallbacks);
 }
 
+/* One text for each line. */
+static void put_notes(struct wfs_buf *b, const char *notes)
+{
+    wfs_buf_str(b, ", \"notes\": [");
+    for (const char *line = notes, *end; (end = strchr(line, '\n')); line = end + 1) {
+        wfs_buf_str(b, line > notes ? ", " : "");
+        wfs_json_put_shown(b, line, (size_t)(end - line));
+    }
+    wfs_buf_u8(b, ']');
+}
+
 static void put_views(const struct wfs_generation *g, struct wfs_buf *b)
 {
     bool first = true;
@@ -92,6 +103,8 @@ static void put_views(const struct wfs_generation *g, struct wfs_buf *b)
         }
         if (wfs_view_quantised(n))
             put_quantised(b, wfs_view_quantised(n));
+        if (wfs_view_notes(n))
+            put_notes(b, wfs_view_notes(n));
         wfs_buf_u8(b, '}');
     }
     wfs_buf_str(b, "],\n");

@@ -1,5 +1,6 @@
 #include "view.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "gguf/recipe.h"
 #include "writers/npy.h"
 #include "writers/safetensors.h"
@@ -265,10 +266,14 @@ static int offer_gguf(struct wfs_generation *g, const struct wfs_view *view, str
         const char *path = options->recipes[i]->view;
         int r = offer_gguf_file(g, view, path, (uint32_t)(wfs_gguf_n_formats + i), false, err);
 
-        if (r == 0 && wfs_generation_withhold(g, path, view->kind, "the source has a file or folder of that name") < 0)
-            return out_of_memory(err);
         if (r < 0)
             return r;
+        if (r > 0)
+            continue;
+        if (wfs_generation_withhold(g, path, view->kind,
+                                    "the source has a file or folder of that name, which is shown in its place") < 0)
+            return out_of_memory(err);
+        g->withheld[g->n_withheld - 1].is_shadowed = true;
     }
     return 0;
 }
@@ -293,22 +298,49 @@ static int layout_gguf(const struct wfs_node *n, struct wfs_layout *ret, struct 
     return wfs_gguf_layout(n->generation->gguf, &request, ret, err);
 }
 
+/* Keeps the lines in notes, and logs each. */
+static void keep_notes(struct wfs_generation *g, const struct wfs_node *n, struct wfs_buf *notes)
+{
+    size_t len;
+    char *text;
+
+    if (notes->len == 0)
+        return;
+    wfs_buf_u8(notes, 0);
+    text = (char *)wfs_buf_steal(notes, &len);
+    g->gguf_notes[n->arg] = text;
+    for (char *line = text, *end; text && (end = strchr(line, '\n')); line = end + 1)
+        wfs_fs_log(g->fs, WFS_LOG_INFO, "%s: %.*s", n->path, (int)(end - line), line);
+}
+
 static void prepare_gguf(struct wfs_generation *g, struct wfs_node *n)
 {
+    WFS_CLEANUP(wfs_buf_done) struct wfs_buf notes = WFS_BUF_INIT;
     struct wfs_gguf_request request = request_of(n);
+    size_t count = wfs_gguf_n_formats + wfs_fs_options_of(g->fs)->n_recipes;
     struct wfs_gguf_measure measure;
     struct wfs_error err;
 
     if (!g->gguf_measures)
-        g->gguf_measures = calloc(wfs_gguf_n_formats + wfs_fs_options_of(g->fs)->n_recipes, sizeof *g->gguf_measures);
-    if (!g->gguf || !g->gguf_measures) {
+        g->gguf_measures = calloc(count, sizeof *g->gguf_measures);
+    if (!g->gguf_notes)
+        g->gguf_notes = calloc(count, sizeof *g->gguf_notes);
+    if (!g->gguf || !g->gguf_measures || !g->gguf_notes) {
         wfs_node_withhold(n, g->gguf_reason ? g->gguf_reason : "out of memory");
-    } else if (wfs_gguf_measure(g->gguf, &request, &measure, &err) < 0) {
+    } else if (wfs_gguf_measure(g->gguf, &request, &measure, &notes, &err) < 0) {
         wfs_node_withhold(n, err.msg);
     } else {
         g->gguf_measures[n->arg] = measure;
+        keep_notes(g, n, &notes);
         set_size(n, measure.size);
     }
+}
+
+const char *wfs_view_notes(const struct wfs_node *n)
+{
+    if (n->kind != WFS_NODE_FILE || n->view->prepare != prepare_gguf || n->state != WFS_STATE_READY)
+        return NULL;
+    return n->generation->gguf_notes[n->arg];
 }
 
 const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n)

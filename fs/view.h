@@ -23,6 +23,9 @@ struct wfs_view {
 /* What is known of a GGUF file that llama-quantize would write. NULL: the node is none, or is withheld. */
 const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n);
 
+/* Lines about words of a GGUF view's recipe that do nothing; NULL when there are none. Of a settled node. */
+const char *wfs_view_notes(const struct wfs_node *n);
+
 extern const struct wfs_view wfs_views[];
 extern const size_t wfs_n_views;
 

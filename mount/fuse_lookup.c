@@ -14,6 +14,7 @@ static void end_lookup(struct wfs_request *r) /* the size is known */
 
     if (wfs_node_kind(r->id.node) != WFS_NODE_DIR && ready <= 0) {
         /* Withheld: it looks absent, .weightfs/status.json says why. Not settled: there was no memory to wait with. */
+        wfs_node_tell_withheld(r->id.node);
         wfs_request_fail(r, ready < 0 ? ENOENT : ENOMEM);
         return;
     }

@@ -1,6 +1,11 @@
 #include "human.h"
 
+#include "base/utf8.h"
+
+#include <locale.h>
 #include <stdio.h>
+#include <string.h>
+#include <wchar.h>
 
 /* Three digits: 9.99, 99.9, 999. */
 static void print(double value, const char *unit, char *out, size_t size)
@@ -40,6 +45,28 @@ const char *wfs_human_count(uint64_t count, char *out, size_t size)
         value /= 1000;
     print(value, units[unit], out, size);
     return out;
+}
+
+size_t wfs_human_width(const char *text)
+{
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL), before = NULL;
+    size_t len = strlen(text), width = 0;
+    uint32_t code_point;
+
+    if (utf8)
+        before = uselocale(utf8); /* what wcwidth goes by */
+    for (size_t at = 0; at < len;) {
+        unsigned bytes = wfs_utf8_decode(text + at, len - at, &code_point);
+        int columns = bytes > 1 && utf8 ? wcwidth((wchar_t)code_point) : 1;
+
+        at += bytes ? bytes : 1;
+        width += columns < 0 ? 1 : (size_t)columns;
+    }
+    if (utf8) {
+        uselocale(before);
+        freelocale(utf8);
+    }
+    return width;
 }
 
 const char *wfs_human_seconds(double seconds, char *out, size_t size)

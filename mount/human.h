@@ -11,6 +11,9 @@ const char *wfs_human_bytes(uint64_t bytes, char *out, size_t size);
 /* "1.24 B" parameters, "362 M", "12": decimal units, three digits. Returns out. */
 const char *wfs_human_count(uint64_t count, char *out, size_t size);
 
+/* How many columns of a terminal a text in UTF-8 takes. */
+size_t wfs_human_width(const char *text);
+
 /* "4s", "3m12s", "2h05m". Returns out. */
 const char *wfs_human_seconds(double seconds, char *out, size_t size);
 

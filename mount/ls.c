@@ -94,12 +94,27 @@ static void describe_types(const struct wfs_gguf_measure *m, char *ret, size_t s
 
 static void show_quantised(const struct wfs_view_info *info)
 {
-    char remark[400], types[360];
+    enum { NAME_COLUMNS = 21 };
+    char remark[400], types[360], shown[1200];
+    size_t width;
 
     describe_types(info->quantised, types, sizeof types);
-    snprintf(remark, sizeof remark, "%*s%s%s", strlen(info->path) < 21 ? 21 - (int)strlen(info->path) : 0, "", types,
+    wfs_escape(shown, sizeof shown, info->path, strlen(info->path));
+    width = wfs_human_width(shown);
+    snprintf(remark, sizeof remark, "%*s%s%s", width < NAME_COLUMNS ? (int)(NAME_COLUMNS - width) : 0, "", types,
              info->listed ? "" : "  (opens by name)");
     print_row(info->size, info->kind, info->path, remark);
+}
+
+/* Below the row of the view. */
+static void show_notes(const char *notes)
+{
+    char shown[1200];
+
+    for (const char *line = notes, *end; (end = strchr(line, '\n')); line = end + 1) {
+        wfs_escape(shown, sizeof shown, line, (unsigned long)(end - line));
+        printf("%15s  note: %s\n", "", shown);
+    }
 }
 
 static int show(void *ctx, const struct wfs_view_info *info)
@@ -120,6 +135,8 @@ static int show(void *ctx, const struct wfs_view_info *info)
     } else {
         print_row(info->size, info->kind, info->path, info->listed ? "" : "  (opens by name)");
     }
+    if (!info->reason && info->notes && (info->listed || l->all))
+        show_notes(info->notes);
     return 0;
 }
 

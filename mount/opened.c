@@ -117,13 +117,17 @@ int wfs_opened_find(struct wfs_opened *o, const char *view, const struct wfs_nod
 {
     const struct wfs_node *node;
     struct wfs_object *object = NULL;
+    const char *shadowed;
     int r;
 
     while (view[0] == '/' || (view[0] == '.' && view[1] == '/'))
         view += view[0] == '.' ? 2 : 1;
     node = wfs_generation_find(o->generation, view);
     if (node && wfs_node_kind(node) != WFS_NODE_DIR && wfs_node_ready(node) == 0)
-        wfs_generation_wait(o->generation);
+        wfs_node_wait(node);
+    shadowed = wfs_generation_shadowed(o->generation, view);
+    if (shadowed)
+        return wfs_error_set(err, EEXIST, "%s is withheld: %s", view, shadowed);
     if (!node || (wfs_node_kind(node) != WFS_NODE_DIR && wfs_node_ready(node) < 0))
         return explain_absence(o, view, err);
     if (wfs_node_kind(node) == WFS_NODE_DIR)

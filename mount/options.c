@@ -343,14 +343,27 @@ static int set_item(struct wfs_options *o, char *item, unsigned flags, struct wf
     return flags & WFS_LIST_SLOPPY ? 0 : unknown(item, flags, err);
 }
 
+/* Puts a hint behind the message when a comma that was meant to be part of a recipe may be what is wrong. */
+static int hint_at_comma(int r, struct wfs_error *err)
+{
+    struct wfs_error before;
+
+    if (!err || r == -ENOMEM || strstr(err->msg, "needs a backslash"))
+        return r;
+    before = *err;
+    return wfs_error_set(err, before.code, "%s (a comma that belongs to a value needs a backslash)", before.msg);
+}
+
 int wfs_options_set_list(struct wfs_options *o, const char *list, unsigned flags, struct wfs_error *err)
 {
     WFS_CLEANUP(wfs_free) char *item = malloc(strlen(list) + 1);
     const char *p = list;
+    bool recipe = false; /* the item is a recipe */
 
     if (!item)
         return wfs_error_set(err, ENOMEM, "out of memory");
     while (*p) {
+        bool behind_recipe = recipe;
         size_t len = 0;
         int r;
 
@@ -360,11 +373,12 @@ int wfs_options_set_list(struct wfs_options *o, const char *list, unsigned flags
             item[len++] = *p;
         }
         item[len] = 0;
-        if (*p == ',')
-            p++;
+        recipe = strncmp(item, "view=", 5) == 0;
         r = len ? set_item(o, item, flags, err) : 0;
         if (r < 0)
-            return r;
+            return behind_recipe || (recipe && *p) ? hint_at_comma(r, err) : r;
+        if (*p == ',')
+            p++;
     }
     return 0;
 }

@@ -34,7 +34,7 @@ void wfs_progress_format(const struct wfs_progress *p, uint64_t done, double sec
              wfs_human_bytes(p->total, total_text, sizeof total_text),
              wfs_human_bytes((uint64_t)rate, rate_text, sizeof rate_text),
              rate > 0 ? wfs_human_seconds((double)(p->total - done) / rate, left_text, sizeof left_text) : "?");
-    used = (unsigned)strlen(p->label) + (unsigned)strlen(numbers) + 3;
+    used = (unsigned)wfs_human_width(p->label) + (unsigned)strlen(numbers) + 3;
     bar = used + 10 <= columns ? columns - used : 0;
     bar = bar > 30 ? 30 : bar;
     if (bar == 0) { /* a narrow terminal: numbers alone */

@@ -1,68 +1,12 @@
 #include "withheld.h"
 
-#include "base/cleanup.h"
+#include "base/error.h"
 #include "preflight.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { PATIENCE_MS = 50 };
-
-/* Shared with the worker that settles the generation, which may outlive the wait: whoever is last frees it. */
-struct wait {
-    pthread_mutex_t lock;
-    pthread_cond_t cond;
-    bool settled;
-    atomic_int refs;
-};
-
-static void wait_unref(struct wait *w)
-{
-    if (atomic_fetch_sub(&w->refs, 1) != 1)
-        return;
-    pthread_cond_destroy(&w->cond);
-    pthread_mutex_destroy(&w->lock);
-    free(w);
-}
-
-static void on_settled(void *ctx)
-{
-    struct wait *w = ctx;
-
-    pthread_mutex_lock(&w->lock);
-    w->settled = true;
-    pthread_cond_signal(&w->cond);
-    pthread_mutex_unlock(&w->lock);
-    wait_unref(w);
-}
-
-static bool wait_settled(const struct wfs_node *root, int ms)
-{
-    struct wait *w = calloc(1, sizeof *w);
-    struct timespec until;
-    bool settled;
-
-    if (!w)
-        return false;
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->cond, NULL);
-    atomic_init(&w->refs, 2);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ms % 1000 * 1000000L;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    wfs_node_when_ready(root, on_settled, w);
-    pthread_mutex_lock(&w->lock);
-    while (!w->settled && pthread_cond_timedwait(&w->cond, &w->lock, &until) == 0)
-        ;
-    settled = w->settled;
-    pthread_mutex_unlock(&w->lock);
-    wait_unref(w);
-    return settled;
-}
 
 struct count {
     size_t n;
@@ -110,7 +54,7 @@ void wfs_withheld_describe(struct wfs_fs *fs, char *ret, size_t size)
     struct wfs_generation *g = wfs_fs_generation(fs);
 
     ret[0] = 0;
-    if (wait_settled(wfs_generation_root(g), PATIENCE_MS))
+    if (wfs_generation_settles(g, PATIENCE_MS))
         describe(fs, g, ret, size);
     wfs_generation_unref(g);
 }

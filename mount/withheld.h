@@ -8,8 +8,8 @@
 
 /*
  * Writes a few lines (each ending in a newline) about what the current generation withholds into ret; "" when nothing
- * is. Waits 50 ms at most for the GGUF views (a large tokenizer takes longer), and says nothing when they are not
- * settled.
+ * is. Waits 50 ms at most for the GGUF views, and not at all where the tokenizer is so large that they take longer;
+ * says nothing when they are not settled.
  */
 void wfs_withheld_describe(struct wfs_fs *fs, char *ret, size_t size);
 

@@ -197,6 +197,11 @@ bool wfs_quant_is_token_embedding(const struct wfs_quant_tensor *t)
     return t->category == TOKEN_EMBD;
 }
 
+bool wfs_quant_is_output(const struct wfs_quant_tensor *t)
+{
+    return t->category == OUTPUT;
+}
+
 static const struct file_type *find_file_type(enum wfs_file_type number)
 {
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
@@ -346,7 +351,7 @@ static enum wfs_ggml_type choose_mxfp4(const struct state *s, const struct wfs_q
     return T(Q8_0);
 }
 
-static int choose_mixture(struct state *s, const struct wfs_quant_tensor *t, enum wfs_ggml_type *ret,
+static int choose_mixture(struct state *s, const struct wfs_quant_tensor *t, struct wfs_quant_choice *ret,
                           struct wfs_error *err)
 {
     enum category c = (enum category)t->category;
@@ -357,11 +362,12 @@ static int choose_mixture(struct state *s, const struct wfs_quant_tensor *t, enu
     int r;
 
     if (c == OUTPUT || (c == TOKEN_EMBD && s->tied)) {
-        *ret = choose_output(s, t);
+        ret->wanted = choose_output(s, t);
+        ret->by = s->recipe->output != WFS_TYPE_COUNT ? WFS_QUANT_BY_OUTPUT : WFS_QUANT_BY_RULES;
         return 0;
     }
     if (file->number == WFS_FTYPE_MXFP4_MOE) {
-        *ret = choose_mxfp4(s, t);
+        ret->wanted = choose_mxfp4(s, t);
         return 0;
     }
     r = find_place(s, t, &place, err);
@@ -379,7 +385,7 @@ static int choose_mixture(struct state *s, const struct wfs_quant_tensor *t, enu
             type = T(Q5_K);
     }
     s->seen[c]++;
-    *ret = type;
+    ret->wanted = type;
     return 0;
 }
 
@@ -402,15 +408,17 @@ static int fit(const struct wfs_quant_tensor *t, enum wfs_ggml_type wanted, enum
     return 0;
 }
 
-/* 1 and the type when an override matches the name; 0; a negative errno. */
-static int find_override(const struct wfs_quant_recipe *recipe, const char *name, enum wfs_ggml_type *ret,
+/* 1 and the choice when an override matches the name; 0; a negative errno. */
+static int find_override(const struct wfs_quant_recipe *recipe, const char *name, struct wfs_quant_choice *ret,
                          struct wfs_error *err)
 {
     for (size_t i = 0; i < recipe->n_overrides; i++) {
         int r = wfs_name_pattern_matches(recipe->overrides[i].pattern, name, err);
 
-        if (r > 0)
-            *ret = recipe->overrides[i].type;
+        if (r > 0) {
+            ret->wanted = recipe->overrides[i].type;
+            ret->by = WFS_QUANT_BY_OVERRIDE + (uint32_t)i;
+        }
         if (r != 0)
             return r;
     }
@@ -418,14 +426,16 @@ static int find_override(const struct wfs_quant_recipe *recipe, const char *name
 }
 
 /* A type that the user asked for is taken as it is: llama-quantize aborts when the rows do not fit. */
-static int take_given(const struct wfs_quant_tensor *t, enum wfs_ggml_type given, enum wfs_ggml_type *ret,
-                      struct wfs_error *err)
+static int take_given(const struct wfs_quant_tensor *t, enum wfs_ggml_type given, uint32_t by,
+                      struct wfs_quant_choice *ret, struct wfs_error *err)
 {
+    ret->wanted = given;
+    ret->by = by;
     if (!fits(t, given))
         return wfs_error_set(err, EINVAL,
                              "tensor %s: rows of %llu elements are not whole %s blocks, the type that was asked for",
                              t->name, (unsigned long long)t->row_elems, wfs_ggml_types[given].name);
-    *ret = given;
+    ret->type = given;
     return 0;
 }
 
@@ -436,21 +446,25 @@ static int choose(struct state *s, const struct wfs_quant_tensor *t, struct wfs_
     int r = 0;
 
     ret->type = ret->wanted = t->type;
-    if (t->n_dims < 2 || t->kept || (t->category == OUTPUT && recipe->leave_output))
+    ret->by = WFS_QUANT_BY_NAME;
+    if (t->n_dims < 2 || t->kept)
         return 0;
+    if (t->category == OUTPUT && recipe->leave_output) {
+        ret->by = WFS_QUANT_BY_LEAVE_OUTPUT;
+        return 0;
+    }
+    if (t->category == TOKEN_EMBD && recipe->token_embedding != WFS_TYPE_COUNT)
+        return take_given(t, recipe->token_embedding, WFS_QUANT_BY_TOKEN_EMBEDDING, ret, err);
+    if (t->category == OUTPUT && recipe->output != WFS_TYPE_COUNT)
+        return take_given(t, recipe->output, WFS_QUANT_BY_OUTPUT, ret, err);
     ret->wanted = s->file->type;
-    if (t->category == TOKEN_EMBD && recipe->token_embedding != WFS_TYPE_COUNT) {
-        ret->wanted = recipe->token_embedding;
-        return take_given(t, ret->wanted, &ret->type, err);
-    }
-    if (t->category == OUTPUT && recipe->output != WFS_TYPE_COUNT) {
-        ret->wanted = recipe->output;
-        return take_given(t, ret->wanted, &ret->type, err);
-    }
+    ret->by = WFS_QUANT_BY_RULES;
     if (!is_plain(s->file->type)) {
-        r = find_override(recipe, t->name, &ret->wanted, err);
-        if (r == 0 && !recipe->pure)
-            r = choose_mixture(s, t, &ret->wanted, err);
+        r = find_override(recipe, t->name, ret, err);
+        if (r == 0 && recipe->pure)
+            ret->by = WFS_QUANT_BY_PURE;
+        else if (r == 0)
+            r = choose_mixture(s, t, ret, err);
     }
     return r < 0 ? r : fit(t, ret->wanted, &ret->type, err);
 }

@@ -5,6 +5,7 @@
 #ifndef WFS_GGUF_FILE_TYPES_H
 #define WFS_GGUF_FILE_TYPES_H
 
+#include "../base/buf.h"
 #include "../base/error.h"
 #include "../kernels/types.h"
 
@@ -48,6 +49,7 @@ struct wfs_quant_tensor {
 struct wfs_quant_override {
     struct wfs_name_pattern *pattern;
     enum wfs_ggml_type type;
+    char *word; /* as it was typed, for notes; may be NULL */
 };
 
 /* What llama-quantize was asked for. WFS_TYPE_COUNT stands for a type that was not given. */
@@ -68,10 +70,15 @@ struct wfs_quant_recipe {
         .file_type = (number), .output = WFS_TYPE_COUNT, .token_embedding = WFS_TYPE_COUNT                             \
     }
 
+/* What decided about a tensor's type: its name or shape, the file type's rules, or a word of the recipe. */
+enum { WFS_QUANT_BY_NAME, WFS_QUANT_BY_RULES, WFS_QUANT_BY_OUTPUT, WFS_QUANT_BY_TOKEN_EMBEDDING,
+       WFS_QUANT_BY_LEAVE_OUTPUT, WFS_QUANT_BY_PURE, WFS_QUANT_BY_OVERRIDE /* the first; the second is one more … */ };
+
 struct wfs_quant_choice {
     enum wfs_ggml_type type;
     enum wfs_ggml_type wanted; /* what the rules asked for: another type when the shape made it fall back */
     bool needs_weights;        /* llama-quantize does not write this type without importance weights */
+    uint32_t by;               /* WFS_QUANT_BY_… */
 };
 
 /* Fills in what the rules take from the name. Once per tensor. */
@@ -79,6 +86,7 @@ void wfs_quant_classify(struct wfs_quant_tensor *t);
 
 /* Whether a classified tensor is a token embedding, from whose weights llama-quantize does not ask much. */
 bool wfs_quant_is_token_embedding(const struct wfs_quant_tensor *t);
+bool wfs_quant_is_output(const struct wfs_quant_tensor *t); /* output.weight, of a classified tensor */
 
 /*
  * Sets ret[i] for n classified tensors in the order of the output file (the rules count tensors of a class). 0, or a
@@ -88,6 +96,13 @@ bool wfs_quant_is_token_embedding(const struct wfs_quant_tensor *t);
 int wfs_quant_choose(const struct wfs_quant_recipe *recipe, const struct wfs_quant_model *model,
                      const struct wfs_quant_tensor *tensors, size_t n, struct wfs_quant_choice *ret,
                      struct wfs_error *err);
+
+/*
+ * Appends a line for each word of the recipe that decided about no tensor, which llama-quantize passes over in silence:
+ * the word, and why. choices: what wfs_quant_choose set. Without words nothing is appended.
+ */
+void wfs_quant_notes(const struct wfs_quant_recipe *recipe, const struct wfs_quant_tensor *tensors,
+                     const struct wfs_quant_choice *choices, size_t n, struct wfs_buf *out);
 
 /* The type of most tensors, or WFS_TYPE_COUNT when llama-quantize does not offer the file type. */
 enum wfs_ggml_type wfs_quant_default_type(enum wfs_file_type file_type);

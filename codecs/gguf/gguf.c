@@ -127,6 +127,8 @@ static int write_keys(struct wfs_gguf *g, const struct wfs_arch_input *in, const
             return r;
         tokens.vocab_size = n;
     }
+    if (options->before_tokenizer)
+        options->before_tokenizer(options->ctx);
     return wfs_tokenizer_write(&tokens, kv, &n_tokens, err);
 }
 

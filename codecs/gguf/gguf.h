@@ -33,6 +33,9 @@ extern const size_t wfs_gguf_n_formats;
 struct wfs_gguf_options {
     const char *model_name;   /* --model-name, or NULL */
     const char *pretokenizer; /* force this tokenizer.ggml.pre, or NULL */
+    /* NULL, or called when all but the tokenizer was read and is sound: what follows takes as long as that does. */
+    void (*before_tokenizer)(void *ctx);
+    void *ctx;
 };
 
 struct wfs_gguf; /* what all GGUF views of a model share: hparams, names, metadata, the tokenizer block. Immutable. */
@@ -55,11 +58,12 @@ struct wfs_gguf_measure {
 };
 
 /*
- * Measures one file, in a few milliseconds for thousands of tensors. A negative errno with the reason when it cannot be
- * offered (no fallback type for a row length ...).
+ * Measures one file, in a few milliseconds for thousands of tensors (patterns of a recipe take longer). Appends to notes
+ * (may be NULL) a line for each word of a recipe that does nothing. A negative errno with the reason when the file
+ * cannot be offered (no fallback type for a row length ...).
  */
 int wfs_gguf_measure(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_gguf_measure *ret,
-                     struct wfs_error *err);
+                     struct wfs_buf *notes, struct wfs_error *err);
 
 /* Lays one file out. The layout shares bytes with g, which must outlive it. Errors as above. */
 int wfs_gguf_layout(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_layout *ret,

@@ -83,9 +83,14 @@ static int take_tensor_type(struct builder *b, const char *word, const char *val
     if (!grown)
         return wfs_error_nomem(b->err);
     b->overrides = grown;
+    o.word = strdup(word);
+    if (!o.word)
+        return wfs_error_nomem(b->err);
     r = wfs_name_pattern_new(value, (size_t)(equals - value), &o.pattern, b->err);
     if (r == 0)
         grown[b->n_overrides++] = o;
+    else
+        free(o.word);
     return r;
 }
 
@@ -270,8 +275,10 @@ void wfs_gguf_recipe_unref(struct wfs_gguf_recipe *r)
 {
     if (!r || atomic_fetch_sub(&r->refs, 1) != 1)
         return;
-    for (size_t i = 0; i < r->request.recipe.n_overrides; i++)
+    for (size_t i = 0; i < r->request.recipe.n_overrides; i++) {
         wfs_name_pattern_free(r->request.recipe.overrides[i].pattern);
+        free(r->request.recipe.overrides[i].word);
+    }
     free((void *)r->request.recipe.overrides);
     free((char *)r->request.imatrix_file);
     free(r->view);

@@ -25,6 +25,7 @@ struct file {
     uint64_t n_matrix_keys;
     uint64_t data_bytes;    /* of all tensors, padded */
     struct wfs_gguf_measure measure;
+    struct wfs_buf *notes;  /* where words of the recipe that do nothing are said, or NULL */
 };
 
 static int out_of_memory(struct wfs_error *err)
@@ -76,6 +77,8 @@ static int choose_quantised(const struct wfs_gguf *g, const struct wfs_gguf_requ
         if (r == 0)
             r = refuse_type(t, o, err);
     }
+    if (r == 0 && f->notes)
+        wfs_quant_notes(&recipe, g->quant_tensors, choices, n, f->notes);
     return r;
 }
 
@@ -139,13 +142,13 @@ static void file_done(struct file *f)
 }
 
 /* Chooses the types and makes the table of tensors. */
-static int plan_file(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct file *f,
-                     struct wfs_error *err)
+static int plan_file(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_buf *notes,
+                     struct file *f, struct wfs_error *err)
 {
     size_t n = g->tensors.count;
     int r;
 
-    *f = (struct file){ .infos = WFS_BUF_INIT, .matrix = WFS_BUF_INIT };
+    *f = (struct file){ .infos = WFS_BUF_INIT, .matrix = WFS_BUF_INIT, .notes = notes };
     f->outputs = calloc(n ? n : 1, sizeof *f->outputs);
     if (!f->outputs)
         return out_of_memory(err);
@@ -261,13 +264,13 @@ static int add_data(const struct output *o, bool quantised, struct wfs_layout *l
 }
 
 int wfs_gguf_measure(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_gguf_measure *ret,
-                     struct wfs_error *err)
+                     struct wfs_buf *notes, struct wfs_error *err)
 {
     enum { HEAD = 4 + 4 + 8 + 8, KEY = 8 + 4 + 4 };
     const struct wfs_buf *pieces = key_pieces(g, request);
     uint64_t size = HEAD + 2 * KEY + sizeof FILE_TYPE - 1 + sizeof QUANTIZATION - 1;
     struct file f;
-    int r = plan_file(g, request, &f, err);
+    int r = plan_file(g, request, notes, &f, err);
 
     if (r == 0) {
         for (size_t i = 0; i < WFS_KEY_PIECES; i++)
@@ -310,7 +313,7 @@ int wfs_gguf_layout(const struct wfs_gguf *g, const struct wfs_gguf_request *req
     int r;
 
     wfs_layout_init(&layout);
-    r = plan_file(g, request, &f, err);
+    r = plan_file(g, request, NULL, &f, err);
     if (r == 0)
         r = lay_out(g, request, &f, &layout, err);
     file_done(&f);

@@ -101,5 +101,15 @@ def test_names_that_the_source_has(references, tmp_path):
     withheld = json.loads(rig.weightfs("ls", "--json", *views, source).out)["withheld"]
     reasons = {entry["path"]: entry["reason"] for entry in withheld}
     for name in ("folder.gguf", "file.gguf"):
-        assert reasons[name] == "the source has a file or folder of that name"
-    assert rig.export(source, "file.gguf", *views) == b"mine"
+        assert reasons[name] == "the source has a file or folder of that name, which is shown in its place"
+        # Not the folder's file in silence: who names the view means the view.
+        told = rig.weightfs("export", *views, source, name, "-o", tmp_path / "out", code=1).err
+        assert name + " is withheld: " + reasons[name] in told and not (tmp_path / "out").exists()
+    assert rig.export(source, "file.gguf") == b"mine"
+    (tmp_path / "mnt").mkdir()
+    try:
+        told = rig.weightfs("mount", *views, source, tmp_path / "mnt").err
+        assert "folder.gguf is withheld" in told or "2 views are withheld" in told, told
+        assert (tmp_path / "mnt" / "file.gguf").read_bytes() == b"mine"
+    finally:
+        rig.weightfs("umount", tmp_path / "mnt")

@@ -275,7 +275,7 @@ static void test_messages(void **state)
                                    .type = WFS_TYPE_BF16 };
     struct wfs_quant_model model = { "llama", 1, 1, 1, 0 };
     struct wfs_quant_recipe recipe = WFS_QUANT_PLAIN(WFS_FTYPE_Q8_0);
-    struct wfs_quant_choice choice = { WFS_TYPE_COUNT, WFS_TYPE_COUNT, false };
+    struct wfs_quant_choice choice = { .type = WFS_TYPE_COUNT, .wanted = WFS_TYPE_COUNT };
     struct wfs_error err = { 0 };
 
     (void)state;

@@ -140,6 +140,18 @@ static void mount_s_generic_options(void **state)
     assert_int_equal(set_list(&o, "model_name=A, B", WFS_LIST_GENERIC, &err), -ENOENT);
     assert_contains(err.msg, "needs a backslash");
     wfs_options_done(&o);
+    /* A comma in a pattern: what is before it is no recipe, or what is behind it no option. */
+    assert_int_equal(set_list(&o, "view=x.gguf q4_0 tensor-type=[0\\,1]=q8_0", WFS_LIST_GENERIC, &err), 0);
+    wfs_options_done(&o);
+    assert_int_equal(set_list(&o, "view=x.gguf q4_0 tensor-type=[0,1]=q8_0", WFS_LIST_GENERIC, &err), -EINVAL);
+    assert_contains(err.msg, "after tensor-type= comes a pattern");
+    assert_contains(err.msg, "a comma that belongs to a value needs a backslash");
+    assert_int_equal(set_list(&o, "view=x.gguf q4_0 tensor-type=a=q8_0,pure", WFS_LIST_GENERIC, &err), -ENOENT);
+    assert_contains(err.msg, "there is no option \"pure\"");
+    assert_contains(err.msg, "needs a backslash");
+    wfs_options_done(&o);
+    assert_int_equal(set_list(&o, "view=x.gguf q9", WFS_LIST_GENERIC, &err), -EINVAL);
+    assert_null(strstr(err.msg, "backslash"));
     assert_int_equal(set_list(&o, "bogus=1,workers=2", WFS_LIST_GENERIC | WFS_LIST_SLOPPY, &err), 0);
     assert_int_equal(o.fs.workers, 2);
     assert_int_equal(set_list(&o, "workers=none", WFS_LIST_GENERIC | WFS_LIST_SLOPPY, &err), -EINVAL);

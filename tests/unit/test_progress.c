@@ -31,6 +31,18 @@ static void numbers(void **state)
     assert_string_equal(wfs_human_seconds(7500, out, sizeof out), "2h05m");
 }
 
+/* Unicode's East Asian widths, and marks that stand on the letter before them. */
+static void columns_of_a_terminal(void **state)
+{
+    (void)state;
+    assert_int_equal(wfs_human_width(""), 0);
+    assert_int_equal(wfs_human_width("model.gguf"), 10);
+    assert_int_equal(wfs_human_width("m\xc3\xb6" "del"), 5);
+    assert_int_equal(wfs_human_width("mo\xcc\x88" "del"), 5);
+    assert_int_equal(wfs_human_width("\xe6\xa8\xa1\xe5\x9e\x8b.gguf"), 9);
+    assert_int_equal(wfs_human_width("\xff"), 1);
+}
+
 static void the_progress_line(void **state)
 {
     struct wfs_progress p = { .label = "model-q4_k_m.gguf", .total = 800 << 20 };
@@ -228,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers),
+        cmocka_unit_test(columns_of_a_terminal),
         cmocka_unit_test(the_progress_line),
         cmocka_unit_test(no_progress_without_a_terminal),
         cmocka_unit_test(mounts_by_path),

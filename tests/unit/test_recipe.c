@@ -101,12 +101,67 @@ static void test_errors(void **state)
     wfs_gguf_recipe_unref(NULL);
 }
 
+static void check_notes(const char *text, bool tied, const char *said)
+{
+    struct wfs_quant_tensor tensors[] = {
+        { .name = "token_embd.weight", .row_elems = 256, .n_matrices = 1, .n_dims = 2, .type = WFS_TYPE_BF16 },
+        { .name = "blk.0.attn_norm.weight", .row_elems = 256, .n_matrices = 1, .n_dims = 1, .type = WFS_TYPE_F32 },
+        { .name = "blk.0.ffn_down.weight", .row_elems = 256, .n_matrices = 1, .n_dims = 2, .type = WFS_TYPE_BF16 },
+        { .name = "output.weight", .row_elems = 256, .n_matrices = 1, .n_dims = 2, .type = WFS_TYPE_BF16 },
+    };
+    struct wfs_quant_model model = { "llama", 1, 1, 1, 0 };
+    struct wfs_quant_choice choices[4];
+    struct wfs_buf notes = WFS_BUF_INIT;
+    size_t n = tied ? 3 : 4;
+
+    for (size_t i = 0; i < n; i++)
+        wfs_quant_classify(&tensors[i]);
+    assert_int_equal(parse(text), 0);
+    assert_int_equal(wfs_quant_choose(&recipe->request.recipe, &model, tensors, n, choices, &err), 0);
+    wfs_quant_notes(&recipe->request.recipe, tensors, choices, n, &notes);
+    wfs_buf_u8(&notes, 0);
+    assert_string_equal(notes.data, said);
+    wfs_buf_done(&notes);
+    wfs_gguf_recipe_unref(recipe);
+}
+
+/* Words that the reference passes over; which one it heeds is its order in llama-quant.cpp. */
+static void test_notes(void **state)
+{
+    (void)state;
+    check_notes("x.gguf q4_k_m", false, "");
+    check_notes("x.gguf q4_k_m output=q8_0 token-embedding=q6_k tensor-type=FFN_DOWN=q5_k", false, "");
+    check_notes("x.gguf q4_k_m output=q8_0", true, "");
+    check_notes("x.gguf q4_k_m pure leave-output-tensor", false, "");
+    check_notes("x.gguf q4_k_m tensor-type=fnn=q5_k", false,
+                "tensor-type=fnn=q5_k decides about no tensor: its pattern is found in no tensor's name\n");
+    check_notes("x.gguf q4_k_m tensor-type=ffn=q5_k tensor-type=down=q6_k tensor-type=norm=q6_k", false,
+                "tensor-type=down=q6_k decides about no tensor: what it is found in is not quantised, or another word "
+                "comes first there\n"
+                "tensor-type=norm=q6_k decides about no tensor: what it is found in is not quantised, or another word "
+                "comes first there\n");
+    check_notes("x.gguf q4_k_m output=q8_0 leave-output-tensor", false,
+                "output=q8_0 decides about no tensor: leave-output-tensor comes first\n");
+    check_notes("x.gguf q4_k_m output=q8_0 leave-output-tensor", true,
+                "leave-output-tensor decides about no tensor: the model has no output.weight\n");
+    check_notes("x.gguf q4_k_m output=q8_0 token-embedding=q6_k", true,
+                "output=q8_0 decides about no tensor: the model has no output.weight, and token-embedding= comes first "
+                "for its embedding\n");
+    check_notes("x.gguf q4_k_m output=q8_0 pure", true,
+                "output=q8_0 decides about no tensor: the model has no output.weight, and pure comes first for its "
+                "embedding\n");
+    check_notes("x.gguf f16 pure tensor-type=ffn=q8_0", false,
+                "pure decides about no tensor: files of this type have no rules to leave out\n"
+                "tensor-type=ffn=q8_0 decides about no tensor: patterns count in quantised files only\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_notes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
