@@ -9,20 +9,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { PATIENCE_MS = 250 };
 
 struct wfs_look {
-    struct wfs_look *next; /* in the skin's list, by deadline; protected by the skin's lock */
+    struct wfs_timer timer; /* first: the deadline's */
     struct wfs_skin *skin;
     struct wfs_request *request;
     void (*then)(struct wfs_request *r);
-    struct timespec deadline;
-    atomic_uint refs; /* the filesystem's until it has looked; the list's; who starts it */
+    atomic_uint refs; /* the filesystem's until it has looked; the timer's; who starts it */
     atomic_bool went_on;
-    bool patient;     /* has an interrupt function, and is in the list only when that was called */
-    bool interrupted; /* protected by the skin's lock */
+    bool patient; /* has an interrupt function, and its timer runs only when that was called */
+    atomic_bool interrupted;
 };
 
 static void unref(struct wfs_look *look)
@@ -61,21 +59,7 @@ static void on_looked(void *ctx, int result)
     wfs_skin_finish(skin);
 }
 
-static bool is_before(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
-static bool is_past(const struct timespec *t)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return !is_before(&now, t);
-}
-
-/* Its time is over. */
-static void give_up(struct wfs_skin *skin, struct wfs_look *look)
+static void give_up(struct wfs_look *look)
 {
     if (look->patient) {
         if (take_request(look))
@@ -83,87 +67,33 @@ static void give_up(struct wfs_skin *skin, struct wfs_look *look)
         return;
     }
     if (!atomic_load(&look->went_on))
-        atomic_store(&skin->source_hangs, true);
+        atomic_store(&look->skin->source_hangs, true);
     go_on(look);
 }
 
-static void *patience_main(void *arg)
+/* Its time is over. */
+static void on_deadline(struct wfs_timer *t)
 {
-    struct wfs_skin *skin = arg;
+    struct wfs_look *look = (struct wfs_look *)t;
 
-    pthread_mutex_lock(&skin->lock);
-    while (!skin->ending) {
-        struct wfs_look *look = skin->first_look;
-
-        if (!look) {
-            pthread_cond_wait(&skin->look_added, &skin->lock);
-        } else if (!is_past(&look->deadline)) {
-            pthread_cond_timedwait(&skin->look_added, &skin->lock, &look->deadline);
-        } else {
-            skin->first_look = look->next;
-            pthread_mutex_unlock(&skin->lock);
-            give_up(skin, look);
-            unref(look);
-            pthread_mutex_lock(&skin->lock);
-        }
-    }
-    pthread_mutex_unlock(&skin->lock);
-    return NULL;
+    give_up(look);
+    unref(look);
 }
 
-int wfs_look_start(struct wfs_skin *skin)
+static void start_timer(struct wfs_look *look)
 {
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&skin->look_added, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    return -pthread_create(&skin->patience, NULL, patience_main, skin);
-}
-
-void wfs_look_stop(struct wfs_skin *skin)
-{
-    pthread_mutex_lock(&skin->lock);
-    skin->ending = true;
-    pthread_cond_signal(&skin->look_added);
-    pthread_mutex_unlock(&skin->lock);
-    pthread_join(skin->patience, NULL);
-    pthread_cond_destroy(&skin->look_added);
-    while (skin->first_look) {
-        struct wfs_look *look = skin->first_look;
-
-        skin->first_look = look->next;
-        unref(look);
-    }
-}
-
-/* Locked. Takes a reference. */
-static void add_to_list(struct wfs_skin *skin, struct wfs_look *look)
-{
-    struct wfs_look **at = &skin->first_look;
-
-    while (*at && is_before(&(*at)->deadline, &look->deadline))
-        at = &(*at)->next;
-    look->next = *at;
-    *at = look;
     atomic_fetch_add(&look->refs, 1);
-    pthread_cond_signal(&skin->look_added);
+    wfs_timer_add(&look->skin->timers, &look->timer);
 }
 
 /* libfuse calls it with the request's lock held, so it must not answer. */
 static void on_interrupt(fuse_req_t req, void *data)
 {
     struct wfs_look *look = data;
-    struct wfs_skin *skin = look->skin;
 
     (void)req;
-    pthread_mutex_lock(&skin->lock);
-    if (!look->interrupted && !skin->ending) {
-        look->interrupted = true;
-        add_to_list(skin, look);
-    }
-    pthread_mutex_unlock(&skin->lock);
+    if (!atomic_exchange(&look->interrupted, true))
+        start_timer(look);
 }
 
 /* NULL after an answer of ENOMEM. Two references: who waits for the source, and the caller's. */
@@ -180,10 +110,8 @@ static struct wfs_look *start(struct wfs_request *r, bool patient, void (*then)(
     look->then = then;
     look->patient = patient;
     atomic_init(&look->refs, 2);
-    clock_gettime(CLOCK_MONOTONIC, &look->deadline);
-    look->deadline.tv_nsec += PATIENCE_MS * 1000000L;
-    look->deadline.tv_sec += look->deadline.tv_nsec / 1000000000L;
-    look->deadline.tv_nsec %= 1000000000L;
+    look->timer.run = on_deadline;
+    wfs_timer_set(&look->timer, PATIENCE_MS);
     wfs_skin_begin(r->skin); /* the look itself: it may come back long after the request was answered */
     if (patient)
         fuse_req_interrupt_func(r->req, on_interrupt, look);
@@ -204,11 +132,8 @@ void wfs_look_then(struct wfs_request *r, bool patiently, void (*then)(struct wf
         return;
     wfs_fs_refresh(skin->fs, on_looked, look);
     /* Most are answered at once: the last look was short ago. */
-    if (!patiently && !atomic_load(&look->went_on)) {
-        pthread_mutex_lock(&skin->lock);
-        add_to_list(skin, look);
-        pthread_mutex_unlock(&skin->lock);
-    }
+    if (!patiently && !atomic_load(&look->went_on))
+        start_timer(look);
     unref(look);
 }
 

@@ -31,7 +31,7 @@ int wfs_skin_new(struct wfs_fs *fs, const struct wfs_options *options, struct wf
     skin->mode_mask = options->mode_mask;
     pthread_mutex_init(&skin->lock, NULL);
     pthread_cond_init(&skin->idle, NULL);
-    r = wfs_look_start(skin);
+    r = wfs_timers_init(&skin->timers);
     if (r < 0) {
         wfs_nodeids_free(skin->ids);
         free(skin);
@@ -46,7 +46,7 @@ void wfs_skin_free(struct wfs_skin *skin)
     if (!skin)
         return;
     assert(skin->n_requests == 0);
-    wfs_look_stop(skin);
+    wfs_timers_done(&skin->timers);
     while (skin->handles) /* a mount that was cut off hears of no RELEASE */
         wfs_handle_unref(skin->handles);
     wfs_nodeids_free(skin->ids);

@@ -6,6 +6,7 @@
 #define WFS_MOUNT_FUSE_SKIN_H
 
 #include "fuse_ops.h"
+#include "fuse_timer.h"
 #include "nodeids.h"
 
 #include <pthread.h>
@@ -35,12 +36,8 @@ struct wfs_skin {
     uint64_t pruned_generation; /* all before it are let go, or about to be; protected by lock */
     bool prune;                 /* protected by lock */
 
-    /* Looks at the source (fuse_look.c). */
-    pthread_t patience;
-    pthread_cond_t look_added;
-    struct wfs_look *first_look; /* requests that wait for a look; protected by lock */
-    bool ending;                 /* protected by lock */
-    atomic_bool source_hangs;    /* a look has been under way for longer than one waits for it */
+    struct wfs_timers timers;  /* looks at the source, and reads that were interrupted */
+    atomic_bool source_hangs;  /* a look has been under way for longer than one waits for it */
 };
 
 /*
@@ -93,8 +90,6 @@ void wfs_look_then(struct wfs_request *r, bool patiently, void (*then)(struct wf
 
 /* Goes on once the node (the request keeps its generation) is ready, as patiently. */
 void wfs_ready_then(struct wfs_request *r, const struct wfs_node *node, void (*then)(struct wfs_request *r));
-int wfs_look_start(struct wfs_skin *skin); /* 0 or a negative errno */
-void wfs_look_stop(struct wfs_skin *skin); /* when no request is open */
 
 /* After a look: when there is a new generation, has the kernel let go of the files of the old ones. */
 void wfs_prune_check(struct wfs_skin *skin);

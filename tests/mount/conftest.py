@@ -2,6 +2,7 @@ import shutil
 
 import pytest
 
+import faults
 import rig
 
 
@@ -21,3 +22,10 @@ def own(model, tmp_path):
         return shutil.copytree(source, tmp_path / (name or source.name))
 
     return get
+
+
+@pytest.fixture
+def faulty(model, tmp_path):
+    """A source that stalls and fails on demand (faults.Source): five shards and twelve layers, all of it read each time."""
+    with faults.faulty(model("llama2-12-layers"), tmp_path) as source:
+        yield source
