@@ -1,0 +1,258 @@
+/* The disk as a whole: its folder, its state, its end. */
+#include "disk_private.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define STRINGIFY(x) #x
+#define TEXT(x) STRINGIFY(x)
+#define FOLDER "weightfs-" TEXT(WFS_DISK_FORMAT)
+
+enum { STOP_MS = 1000, HANG_MS = 400 };
+
+#define DEFAULT_LIMIT ((uint64_t)64 << 30)
+
+void wfs_disk_hex(const struct wfs_disk_key *key, char ret[33])
+{
+    for (int i = 0; i < 16; i++)
+        snprintf(ret + (size_t)2 * i, 3, "%02x", key->bytes[i]);
+}
+
+/* ---- the folder ---- */
+
+static bool is_trusted(uid_t owner)
+{
+    return owner == geteuid() || owner == 0;
+}
+
+static int check_folder(const char *path, int fd, struct wfs_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return wfs_error_set(err, errno, "%s/" FOLDER ": %s", path, strerror(errno));
+    if (!is_trusted(st.st_uid))
+        return wfs_error_set(err, EPERM, "%s/" FOLDER ": belongs to user %u, who could put anything into it", path,
+                             (unsigned)st.st_uid);
+    if (st.st_mode & S_IWOTH)
+        return wfs_error_set(err, EPERM, "%s/" FOLDER ": everybody can write to it (mode %03o)", path,
+                             (unsigned)st.st_mode & 0777);
+    return 0;
+}
+
+int wfs_disk_folder_open(const char *path, bool make, struct wfs_error *err)
+{
+    int dir WFS_CLEANUP(wfs_close) = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd WFS_CLEANUP(wfs_close) = -1, r;
+
+    if (dir < 0 && errno == ENOENT && make && mkdir(path, 0700) == 0)
+        dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
+    fd = openat(dir, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT && make) {
+        if (mkdirat(dir, FOLDER, 0700) < 0 && errno != EEXIST)
+            return wfs_error_set(err, errno, "%s/" FOLDER ": %s", path, strerror(errno));
+        fd = openat(dir, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (fd < 0)
+        return wfs_error_set(err, errno, "%s/" FOLDER ": %s", path, strerror(errno));
+    r = check_folder(path, fd, err);
+    return r < 0 ? r : wfs_steal_fd(&fd);
+}
+
+int wfs_disk_open_at(int folder, const char *name, int flags)
+{
+    /* A FIFO would make a plain open wait. */
+    int fd WFS_CLEANUP(wfs_close) = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600);
+    struct stat st, dir;
+    int now;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0 || fstat(folder, &dir) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EBADF;
+    if (!is_trusted(st.st_uid) && st.st_uid != dir.st_uid)
+        return -EPERM;
+    now = fcntl(fd, F_GETFL); /* with O_NONBLOCK io_uring answers EAGAIN instead of waiting */
+    if (now >= 0)
+        fcntl(fd, F_SETFL, now & ~O_NONBLOCK);
+    return wfs_steal_fd(&fd);
+}
+
+/* ---- state ---- */
+
+bool wfs_disk_is(const struct wfs_disk *d, enum wfs_disk_state worst)
+{
+    return atomic_load_explicit(&d->state, memory_order_relaxed) <= (int)worst;
+}
+
+void wfs_disk_degrade(struct wfs_disk *d, enum wfs_disk_state state, const char *what, int code)
+{
+    char line[800], reason[sizeof d->reason], path[300];
+    bool worse;
+
+    snprintf(reason, sizeof reason, "%s: %s", what, strerror(code));
+    pthread_mutex_lock(&d->lock);
+    worse = atomic_load(&d->state) < (int)state;
+    if (worse) {
+        memcpy(d->reason, reason, sizeof reason);
+        atomic_store(&d->state, state);
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (!worse || !d->options.on_log)
+        return;
+    wfs_escape(path, sizeof path, d->options.path, strlen(d->options.path));
+    snprintf(line, sizeof line, "disk cache %s: %s (%s)", path,
+             state == WFS_DISK_OFF ? "switched off" : "nothing is written any more, what is there is read", reason);
+    d->options.on_log(d->options.log_ctx, line);
+}
+
+static bool is_passing(int code)
+{
+    return code == ENOSPC || code == EDQUOT || code == EIO || code == EROFS || code == ESTALE;
+}
+
+static uint64_t default_limit(int folder)
+{
+    struct statvfs st;
+    uint64_t half;
+
+    if (fstatvfs(folder, &st) < 0)
+        return DEFAULT_LIMIT;
+    half = ((uint64_t)st.f_bavail * st.f_frsize) / 2;
+    return half < DEFAULT_LIMIT ? half : DEFAULT_LIMIT;
+}
+
+static int start_thread(struct wfs_disk *d, struct wfs_error *err)
+{
+    sigset_t all, old;
+    int r;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    r = pthread_create(&d->thread, NULL, wfs_disk_thread, d);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r != 0)
+        return wfs_error_set(err, r, "disk cache: cannot start a thread: %s", strerror(r));
+    d->has_thread = true;
+    pthread_setname_np(d->thread, "wfs-disk");
+    return 0;
+}
+
+/* A DIR that has nothing for us just now is off, not an error. */
+static int open_folder(struct wfs_disk *d, struct wfs_error *err)
+{
+    struct wfs_error why = { 0 };
+
+    d->folder = wfs_disk_folder_open(d->options.path, true, &why);
+    if (d->folder < 0 && is_passing(why.code)) {
+        wfs_disk_degrade(d, WFS_DISK_OFF, "opening it", why.code);
+        return 0;
+    }
+    if (d->folder < 0) {
+        wfs_error_set(err, why.code, "disk_cache=%s", why.msg);
+        return -why.code;
+    }
+    if (faccessat(d->folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        wfs_disk_degrade(d, WFS_DISK_READ_ONLY, "it cannot be written to", errno);
+    d->limit = d->options.limit ? d->options.limit : default_limit(d->folder);
+    return start_thread(d, err);
+}
+
+int wfs_disk_open(const struct wfs_disk_options *options, struct wfs_disk **ret, struct wfs_error *err)
+{
+    struct wfs_disk *d = calloc(1, sizeof *d);
+    pthread_condattr_t attr;
+    int r;
+
+    if (!d)
+        return wfs_error_nomem(err);
+    d->options = *options;
+    d->folder = -1;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->work, &attr);
+    pthread_condattr_destroy(&attr);
+    d->options.path = strdup(options->path);
+    r = d->options.path ? open_folder(d, err) : wfs_error_nomem(err);
+    if (r < 0) {
+        wfs_disk_free(d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+static bool join_within(struct wfs_disk *d, int ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_timedjoin_np(d->thread, NULL, &until) == 0;
+}
+
+bool wfs_disk_stop(struct wfs_disk *d)
+{
+    bool joined = true;
+
+    if (!d)
+        return true;
+    pthread_mutex_lock(&d->lock);
+    d->stopping = true;
+    pthread_cond_signal(&d->work);
+    pthread_mutex_unlock(&d->lock);
+    if (!d->has_thread)
+        return true;
+    joined = join_within(d, STOP_MS);
+    if (!joined) {
+        pthread_mutex_lock(&d->lock);
+        d->abandon = true;
+        pthread_mutex_unlock(&d->lock);
+        joined = join_within(d, HANG_MS);
+    }
+    d->has_thread = !joined;
+    return joined;
+}
+
+void wfs_disk_free(struct wfs_disk *d)
+{
+    if (!d)
+        return;
+    wfs_disk_files_close(d);
+    wfs_close(&d->folder);
+    pthread_cond_destroy(&d->work);
+    pthread_mutex_destroy(&d->lock);
+    free((char *)d->options.path);
+    free(d);
+}
+
+void wfs_disk_stats(struct wfs_disk *d, struct wfs_disk_stats *ret)
+{
+    pthread_mutex_lock(&d->lock);
+    *ret = (struct wfs_disk_stats){ .state = (enum wfs_disk_state)atomic_load(&d->state), .limit = d->limit };
+    memcpy(ret->reason, d->reason, sizeof ret->reason);
+    pthread_mutex_unlock(&d->lock);
+    ret->used = atomic_load(&d->used);
+    ret->hits = atomic_load(&d->hits);
+    ret->misses = atomic_load(&d->misses);
+    ret->damaged = atomic_load(&d->damaged);
+    ret->bytes_read = atomic_load(&d->bytes_read);
+    ret->tiles_written = atomic_load(&d->tiles_written);
+    ret->bytes_written = atomic_load(&d->bytes_written);
+    ret->dropped = atomic_load(&d->dropped);
+    ret->views_completed = atomic_load(&d->views_completed);
+    ret->views_evicted = atomic_load(&d->views_evicted);
+}
