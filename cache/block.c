@@ -240,9 +240,22 @@ int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, 
 
 void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b)
 {
-    assert(!b->data);
-    b->data = wfs_buffers_get(&c->buffers, b->size); /* the filler alone touches it until it is published */
+    if (!b->data)
+        b->data = wfs_buffers_get(&c->buffers, b->size); /* the filler alone touches it until it is published */
     return b->data;
+}
+
+void wfs_block_hold(struct wfs_cache *c, struct wfs_block *b)
+{
+    pthread_mutex_lock(&c->lock);
+    assert(b->state == BLOCK_FILLING);
+    b->pins++;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void wfs_block_forget(struct wfs_block *b)
+{
+    b->data = NULL;
 }
 
 void wfs_block_set_cost(struct wfs_block *b, uint64_t ns)
@@ -348,7 +361,7 @@ void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, siz
     for (size_t i = 0; i < n; i++) {
         struct wfs_block *b = blocks[i];
 
-        if (!b || --b->pins > 0)
+        if (!b || --b->pins > 0 || b->state == BLOCK_FILLING) /* held, and let go before it is published */
             continue;
         if (!b->doomed) {
             wfs_evict_insert(c, b);

@@ -84,7 +84,10 @@ int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64
 int wfs_cache_get_ahead(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t need,
                         struct wfs_block **ret_block);
 
-/* The memory of a block that is to be filled, 64-byte aligned; NULL when out of memory (then publish -ENOMEM). */
+/*
+ * The memory of a block that is to be filled, 64-byte aligned, the same when asked again; NULL when out of memory (then
+ * publish -ENOMEM).
+ */
 void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 
 /*
@@ -92,6 +95,13 @@ void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
  * publishes: a block that is made faster than it would be packed and unpacked is not packed. Unknown counts as dear.
  */
 void wfs_block_set_cost(struct wfs_block *b, uint64_t ns);
+
+/*
+ * Before it is published. hold: one pin more, on the budget of who holds it, given back by wfs_cache_release at any time
+ * (of 0 bytes). forget: its memory is left alone for ever, as somebody may yet write into it; then publish an error.
+ */
+void wfs_block_hold(struct wfs_cache *c, struct wfs_block *b);
+void wfs_block_forget(struct wfs_block *b);
 
 /*
  * For a fill that has failed, before it is published: nobody joins its waiters any more. Returns whether there are any,

@@ -8,7 +8,7 @@
 #include <time.h>
 
 enum {
-    QUIET_MS = 1000,  /* without tiles to write: then it may be looked whether a view is complete */
+    QUIET_MS = 500,   /* without tiles to write: then it may be looked whether a view is complete */
     LOOK_MS = 2000,   /* how often it is looked whether the files still have their names */
 };
 

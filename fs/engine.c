@@ -26,18 +26,21 @@ int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine *
         wfs_engine_free(e);
         return r;
     }
+    e->disk_room.bytes = options->disk_queue;
+    wfs_cache_reserve(e->cache, &e->disk_room); /* nothing else is reserved yet: there is room */
     *ret = e;
     return 0;
 }
 
-void wfs_engine_free(struct wfs_engine *e)
+bool wfs_engine_free(struct wfs_engine *e)
 {
     if (!e)
-        return;
+        return true;
     if (!wfs_pool_free(e->pool)) /* ends what is in flight, which still uses the cache */
-        return;
+        return false;
     wfs_cache_free(e->cache);
     free(e);
+    return true;
 }
 
 struct wfs_pool *wfs_engine_pool(struct wfs_engine *e)
@@ -73,6 +76,7 @@ int wfs_object_init(struct wfs_object *o, struct wfs_engine *e, const struct wfs
     o->source = source;
     o->files = files;
     o->n_files = n_files;
+    o->store = NULL;
     o->name = name;
     o->id = atomic_fetch_add(&e->next_id, 1);
     atomic_init(&o->failures, 0);
@@ -195,8 +199,11 @@ int wfs_engine_pread(struct wfs_engine *e, struct wfs_object *o, uint64_t offset
 void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret)
 {
     struct wfs_cache_stats c;
+    uint64_t loaded, not_made;
 
     wfs_cache_stats(e->cache, &c);
+    loaded = atomic_load(&e->tiles_loaded);
+    not_made = c.packed_hits + loaded; /* an unpacked tile is not made again */
     *ret = (struct wfs_engine_stats){
         .cache_limit = c.limit,
         .cache_bytes = c.bytes,
@@ -204,7 +211,8 @@ void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret)
         .lz4_bytes = c.packed_bytes,
         .lz4_unpacked_bytes = c.packed_from_bytes,
         .lz4_hits = c.packed_hits,
-        .tiles_made = c.filled - c.packed_hits, /* an unpacked tile is not made again */
+        .tiles_made = c.filled > not_made ? c.filled - not_made : 0, /* counted a moment apart */
+        .tiles_loaded = loaded,
         .tile_hits = c.hits,
         .tile_misses = c.misses,
         .tiles_evicted = c.evicted + c.packed_evicted,

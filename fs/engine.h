@@ -16,6 +16,8 @@
 #include <sys/uio.h>
 
 struct wfs_engine;
+struct wfs_disk;  /* disk.h */
+struct wfs_store; /* store.h */
 
 struct wfs_engine_options {
     uint64_t cache_size; /* bytes; the one budget: tiles, compressed tiles, buffers in flight */
@@ -23,6 +25,7 @@ struct wfs_engine_options {
     bool no_io_uring;
     const struct wfs_io_hooks *hooks; /* tests; or NULL */
     bool no_compress; /* without the lz4 tier */
+    uint64_t disk_queue; /* of cache_size: for tiles that wait to be written to the disk cache */
     /*
      * Called once per object and cause (on a worker) when data cannot be offered: tensor and reason in err. The program
      * logs it.
@@ -34,10 +37,10 @@ struct wfs_engine_options {
 int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine **ret, struct wfs_error *err);
 
 /*
- * After every read is done. When a worker hangs on a source that does not answer, the engine is left in memory after
- * some seconds.
+ * After every read is done. False when a worker hangs on a source that does not answer: then the engine, and what its
+ * jobs use, is left in memory after some seconds.
  */
-void wfs_engine_free(struct wfs_engine *e);
+bool wfs_engine_free(struct wfs_engine *e);
 struct wfs_pool *wfs_engine_pool(struct wfs_engine *e);
 
 /* One virtual file that can be read: embedded in whoever owns the layout, outlives every read of it. */
@@ -49,6 +52,7 @@ struct wfs_object {
     const char *name;     /* of the view, for messages */
     uint64_t id;          /* unique in the process: the key space of its tiles; set by wfs_object_init */
     atomic_uint failures; /* causes reported already */
+    struct wfs_store *store; /* where its tiles are kept on disk, or NULL; the owner's, set after wfs_object_init */
     void *private_;       /* the engine's: tile geometry per segment, read-ahead state */
 };
 
@@ -99,6 +103,7 @@ struct wfs_engine_stats {
     uint64_t lz4_unpacked_bytes; /* what lz4_bytes unpack to */
     uint64_t source_bytes_read, bytes_served, read_errors, readahead_tiles;
     uint64_t readahead_wasted; /* made ahead, and nobody came */
+    uint64_t tiles_loaded; /* from the disk cache */
     unsigned workers;
     bool io_uring;
     const char *io_reason, *kernels;

@@ -1,6 +1,7 @@
 /* Making one tile: source reads, a look at the source, the pipeline, publication. */
 #include "engine_private.h"
 #include "base/clock.h"
+#include "store.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +21,7 @@ struct fill {
     struct wfs_tensor tensor; /* plan.tensor; its name and dims may be gone: look only while state->object is there */
     size_t segment;
     uint64_t begin, end, ahead_bytes;
+    struct wfs_load load; /* from the disk cache, first */
     struct wfs_runs runs;
     struct wfs_io ios[WFS_MAX_RUNS], check;
     struct statx now; /* of the source file, where looking may wait */
@@ -42,6 +44,11 @@ struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t
 
     assert(tile <= UINT32_MAX && segment <= UINT32_MAX); /* WFS_PLAN_MAX_ELEMS sees to it */
     return key;
+}
+
+static size_t out_bytes(const struct fill *f)
+{
+    return (size_t)wfs_pipeline_out_bytes(&f->plan, f->end - f->begin);
 }
 
 static size_t source_bytes(const struct fill *f)
@@ -68,9 +75,12 @@ static void tell(struct fill *f)
 static int prepare(struct wfs_job *job)
 {
     struct fill *f = (struct fill *)job;
-    int fd = wfs_source_fd_get(f->source, f->file, &f->err);
     uint8_t *at;
+    int fd;
 
+    if (wfs_load_prepare(&f->load, job, f->e->cache, f->block, out_bytes(f)))
+        return 0;
+    fd = wfs_source_fd_get(f->source, f->file, &f->err);
     if (fd < 0) {
         f->cause = fd == -ESTALE ? CAUSE_CHANGED : (int64_t)f->segment;
         return fd;
@@ -109,7 +119,7 @@ static int check_reads(struct fill *f)
     if (f->job.prepared < 0)
         return f->job.prepared;
     for (size_t i = 0; i < f->job.n_ios; i++) {
-        if (f->ios[i].result == -ECANCELED) /* given up: the source hangs, so do not ask it anything */
+        if (f->job.ios[i].result == -ECANCELED) /* given up: the source hangs, so do not ask it anything */
             return -ECANCELED;
     }
     if (f->job.n_checks == 0)
@@ -165,7 +175,7 @@ static int make(struct fill *f, void *scratch)
 
 static void free_fill(struct fill *f)
 {
-    bool abandoned = f->check.abandoned; /* the kernel may yet write into f->now */
+    bool abandoned = f->check.abandoned || f->load.io.abandoned; /* the kernel may yet write into f */
 
     wfs_object_state_unref(f->state);
     if (f->holds_fd)
@@ -203,10 +213,23 @@ static void run(struct wfs_job *job, void *scratch)
     struct fill *f = (struct fill *)job;
     struct wfs_engine *e = f->e;
     bool abandoned = false;
-    int r = check_reads(f);
+    int r = 0;
 
-    if (r == 0)
-        r = make(f, scratch);
+    switch (wfs_load_run(&f->load, job, f->block, out_bytes(f))) {
+    case WFS_LOAD_AGAIN:
+        wfs_pool_submit(e->pool, job);
+        return;
+    case WFS_LOAD_FOUND:
+        wfs_block_set_cost(f->block, job->waited_ns);
+        atomic_fetch_add_explicit(&e->tiles_loaded, 1, memory_order_relaxed);
+        break;
+    case WFS_LOAD_NONE:
+        r = check_reads(f);
+        if (r == 0)
+            r = make(f, scratch);
+        if (r == 0)
+            wfs_load_keep(&f->load, e->cache, f->block, out_bytes(f));
+    }
     if (r == -ENOMEM) {
         wfs_error_set(&f->err, ENOMEM, "out of memory");
         f->cause = CAUSE_MEMORY;
@@ -215,9 +238,10 @@ static void run(struct wfs_job *job, void *scratch)
     if (r < 0 && (f->ahead_bytes == 0 || wfs_cache_seal(e->cache, f->block)))
         tell(f);
     for (size_t i = 0; i < job->n_ios; i++)
-        abandoned = abandoned || f->ios[i].abandoned;
+        abandoned = abandoned || job->ios[i].abandoned;
     if (f->bytes && !abandoned)
         wfs_cache_buffer_put(e->cache, f->bytes, source_bytes(f));
+    wfs_load_done(&f->load, f->block);
     wfs_cache_publish(e->cache, f->block, r, f->ahead_bytes);
     free_fill(f);
     if (r == 0 && wfs_cache_tend(e->cache, false))
@@ -229,6 +253,7 @@ static void run_expand(struct wfs_job *job, void *scratch)
     struct fill *f = (struct fill *)job;
 
     (void)scratch;
+    wfs_load_done(&f->load, NULL);
     wfs_cache_expand(f->e->cache, f->block);
     free_fill(f);
 }
@@ -252,6 +277,7 @@ static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t 
     f->plan = *p;
     f->plan.tensor = &f->tensor;
     f->segment = segment;
+    wfs_load_init(&f->load, o->store, segment, tile);
     wfs_pipeline_tile(&tiling, tile, &f->begin, &f->end);
     f->job.key[0] = o->id;
     f->job.key[1] = wfs_tile_key(o, segment, tile).index + 1; /* {0, 0} would be no name */

@@ -1,6 +1,8 @@
 #include "fs.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "digests.h"
+#include "disk.h"
 #include "fs_private.h"
 #include "generation.h"
 #include "gguf/recipe.h"
@@ -23,7 +25,7 @@ enum {
     MAX_LOGGED = 1000,    /* lines remembered, so that each cause is logged once */
     KEPT_ERRORS = 4, KEPT_ERROR_BYTES = 300
 };
-static const uint64_t DEFAULT_CACHE_SIZE = 512u << 20;
+static const uint64_t DEFAULT_CACHE_SIZE = 512u << 20, MAX_DISK_QUEUE = 64u << 20;
 
 struct refresh_waiter {
     struct refresh_waiter *next;
@@ -37,6 +39,8 @@ struct wfs_fs {
     struct wfs_matrices matrices;
     const struct wfs_matrix *matrix; /* for every quantised view, or NULL; one of matrices */
     struct wfs_engine *engine;
+    struct wfs_disk *disk; /* NULL: no disk cache */
+    struct wfs_digest_memory digests;
     char *source_path;
 
     pthread_mutex_t lock; /* outermost here; protects what follows */
@@ -70,6 +74,16 @@ const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs)
 const struct wfs_matrix *wfs_fs_matrix(const struct wfs_fs *fs, const char *path)
 {
     return path ? wfs_matrices_find(&fs->matrices, path) : fs->matrix;
+}
+
+struct wfs_disk *wfs_fs_disk(struct wfs_fs *fs)
+{
+    return fs->disk;
+}
+
+const struct wfs_digest_memory *wfs_fs_digest_memory(const struct wfs_fs *fs)
+{
+    return &fs->digests;
 }
 
 struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs)
@@ -372,6 +386,7 @@ static int copy_options(struct wfs_fs *fs, const struct wfs_fs_options *options,
         o->model_name = options->model_name ? strdup(options->model_name) : NULL;
         o->pretokenizer = options->pretokenizer ? strdup(options->pretokenizer) : NULL;
         o->imatrix = NULL; /* the matrix remembers its path */
+        o->disk_cache = options->disk_cache ? "" : NULL; /* and the disk its own; whether there is one */
         if ((options->views && !o->views) || (options->model_name && !o->model_name) ||
             (options->pretokenizer && !o->pretokenizer))
             return wfs_error_set(err, ENOMEM, "out of memory");
@@ -402,12 +417,37 @@ static int read_matrices(struct wfs_fs *fs, const struct wfs_fs_options *options
     return r;
 }
 
+static void log_disk(void *ctx, const char *line)
+{
+    wfs_fs_log(ctx, WFS_LOG_WARNING, "%s", line);
+}
+
+static uint64_t disk_queue(const struct wfs_fs *fs)
+{
+    uint64_t part = fs->options.cache_size / 8;
+
+    return !fs->options.disk_cache ? 0 : part < MAX_DISK_QUEUE ? part : MAX_DISK_QUEUE;
+}
+
+static int open_disk(struct wfs_fs *fs, const char *path, struct wfs_error *err)
+{
+    struct wfs_disk_options options = { .path = path, .limit = fs->options.disk_cache_size,
+                                        .queue_bytes = disk_queue(fs), .on_log = log_disk, .log_ctx = fs };
+    int r = wfs_disk_open(&options, &fs->disk, err);
+
+    if (r == 0)
+        wfs_digest_memory_init(&fs->digests, wfs_disk_folder_open(path, false, NULL),
+                               wfs_digest_memory_open_own(false, NULL));
+    return r;
+}
+
 static int open_all(struct wfs_fs *fs, const char *path, struct wfs_error *err)
 {
     struct wfs_engine_options options = {
         .cache_size = fs->options.cache_size,
         .n_workers = fs->options.workers,
         .no_io_uring = fs->options.no_io_uring,
+        .disk_queue = disk_queue(fs),
         .hooks = fs->options.hooks,
         .on_error = note_data_error,
         .on_error_ctx = fs,
@@ -437,9 +477,12 @@ int wfs_fs_open(const char *path, const struct wfs_fs_options *options, struct w
     pthread_mutex_init(&fs->lock, NULL);
     pthread_cond_init(&fs->idle, NULL);
     wfs_matrices_init(&fs->matrices);
+    wfs_digest_memory_init(&fs->digests, -1, -1);
     r = copy_options(fs, options, err);
     if (r == 0 && options)
         r = read_matrices(fs, options, err);
+    if (r == 0 && options && options->disk_cache)
+        r = open_disk(fs, options->disk_cache, err);
     if (r == 0)
         r = open_all(fs, path, err);
     if (r < 0) {
@@ -473,7 +516,11 @@ void wfs_fs_close(struct wfs_fs *fs)
     if (!fs || !wait_idle(fs))
         return;
     wfs_generation_unref(fs->current);
-    wfs_engine_free(fs->engine);
+    if (!wfs_disk_stop(fs->disk) || !wfs_engine_free(fs->engine))
+        return;
+    wfs_disk_free(fs->disk);
+    wfs_close(&fs->digests.folders[0]);
+    wfs_close(&fs->digests.folders[1]);
     wfs_listing_done(&fs->listing);
     wfs_matrices_done(&fs->matrices);
     free((char *)fs->options.views);

@@ -28,6 +28,8 @@ struct wfs_fs_options {
     struct wfs_gguf_recipe **recipes; /* GGUF views of the user's own; the filesystem takes references */
     size_t n_recipes;
     uint64_t cache_size;      /* bytes; default 512 MiB */
+    const char *disk_cache;   /* folder where converted tiles are kept; NULL = nowhere */
+    uint64_t disk_cache_size; /* bytes; 0 = default (disk.h) */
     unsigned workers;         /* 0 = default */
     bool no_io_uring;
     /* Once per cause: withheld views, data errors, new generations; may be NULL. */

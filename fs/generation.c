@@ -80,6 +80,8 @@ static void free_generation(struct wfs_generation *g)
     wfs_source_close(g->source);
     pthread_cond_destroy(&g->settled_cond);
     pthread_mutex_destroy(&g->lock);
+    pthread_mutex_destroy(&g->digests_lock);
+    free(g->digests);
     free(g);
 }
 
@@ -103,6 +105,7 @@ int wfs_generation_new(struct wfs_fs *fs, struct wfs_source *source, uint64_t nu
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&g->settled_cond, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&g->digests_lock, NULL);
     r = wfs_generation_load_model(g, err);
     if (r == 0) {
         find_times(g);
@@ -124,6 +127,17 @@ struct wfs_generation *wfs_generation_ref(struct wfs_generation *g)
 {
     atomic_fetch_add(&g->refs, 1);
     return g;
+}
+
+bool wfs_generation_try_ref(struct wfs_generation *g)
+{
+    unsigned refs = atomic_load(&g->refs);
+
+    while (refs > 0) {
+        if (atomic_compare_exchange_weak(&g->refs, &refs, refs + 1))
+            return true;
+    }
+    return false;
 }
 
 void wfs_generation_unref(struct wfs_generation *g)

@@ -6,6 +6,7 @@
 #define WFS_FS_GENERATION_H
 
 #include "containers/select.h"
+#include "digests.h"
 #include "folder.h"
 #include "fs.h"
 #include "folder_source.h"
@@ -55,6 +56,8 @@ struct wfs_idle_objects {
     size_t count;
 };
 
+struct wfs_store; /* store.h */
+
 struct wfs_generation {
     atomic_uint refs;
     struct wfs_fs *fs;
@@ -70,6 +73,9 @@ struct wfs_generation {
     size_t n_withheld;
     struct timespec mtime_weights, mtime_all; /* the newest of the model's files / of all files */
     uint64_t n_parameters;
+    pthread_mutex_t digests_lock; /* outermost; held while the source is asked: workers only */
+    struct wfs_digest *digests;   /* of the source's files, once asked for; NULL = not yet. Protected by digests_lock */
+    bool has_digests;             /* for each file of the model: others can use what is kept; set before settled */
 
     pthread_mutex_t lock; /* innermost but for the engine's; protects what follows, and nodes' objects */
     pthread_cond_t settled_cond; /* something below has changed */
@@ -95,6 +101,9 @@ int wfs_generation_new(struct wfs_fs *fs, struct wfs_source *source, uint64_t nu
 /* Prepares the GGUF views and settles the generation (settle.c). [waits; once, on the thread that wfs_fs starts] */
 void wfs_generation_prepare(struct wfs_generation *g);
 
+/* A reference, unless the last one is being given up: then false. The generation is still there. */
+bool wfs_generation_try_ref(struct wfs_generation *g);
+
 /* Reads the model: selection, shards, model. The first part of wfs_generation_new. */
 int wfs_generation_load_model(struct wfs_generation *g, struct wfs_error *err);
 
@@ -114,12 +123,24 @@ void wfs_generation_supersede(struct wfs_generation *g);
 /* Notes something withheld that has no node. 0 or -ENOMEM. */
 int wfs_generation_withhold(struct wfs_generation *g, const char *path, const char *kind, const char *reason);
 
+/*
+ * What a node's object keeps on disk (store.h), or NULL: there is no disk cache, the view has no tiles, or stamps do not
+ * tell yet whether the source has changed. [waits]
+ */
+struct wfs_store *wfs_generation_store(const struct wfs_node *n, const struct wfs_layout *layout,
+                                       struct wfs_source_file **files, size_t n_files);
+
+/* Looks up what the content of the model's files is known by. [waits] */
+void wfs_generation_find_digests(struct wfs_generation *g);
+
 /* The text of status.json for this generation (and the engine's counters). 0 or -ENOMEM. */
 int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out);
 
 /* The parts of struct wfs_fs that generations need. */
 const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs);
 const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs);
+struct wfs_disk *wfs_fs_disk(struct wfs_fs *fs); /* NULL: there is no disk cache */
+const struct wfs_digest_memory *wfs_fs_digest_memory(const struct wfs_fs *fs);
 /* The importance matrix of a path that the options name; path NULL: the one of option imatrix, or NULL. */
 const struct wfs_matrix *wfs_fs_matrix(const struct wfs_fs *fs, const char *path);
 void wfs_fs_run(struct wfs_fs *fs, struct wfs_job *job); /* on a worker; wfs_fs_close waits until wfs_fs_run_done */

@@ -5,6 +5,7 @@
  */
 #include "base/cleanup.h"
 #include "generation.h"
+#include "store.h"
 #include "view.h"
 
 #include <assert.h>
@@ -16,6 +17,8 @@ enum { MAX_IDLE = 256, SMALL_SEGMENTS = 4 };
 
 static void free_object(struct wfs_view_object *o)
 {
+    wfs_store_detach(o->object.store);
+    wfs_store_unref(o->object.store);
     wfs_layout_done(&o->layout);
     free(o);
 }
@@ -47,6 +50,7 @@ static int new_object(struct wfs_node *n, struct wfs_view_object **ret, struct w
         free_object(o);
         return wfs_error_set(err, -r, "%s: %s", n->path, strerror(-r));
     }
+    o->object.store = wfs_generation_store(n, &o->layout, files, n_files);
     *ret = o;
     return 0;
 }

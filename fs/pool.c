@@ -221,7 +221,7 @@ static void finish_io(struct wfs_worker *w, struct wfs_io *io)
 {
     struct wfs_pool *p = w->pool;
 
-    if (io->kind != WFS_IO_READ)
+    if (io->kind != WFS_IO_READ || io->apart)
         return;
     if (io->result == 0)
         atomic_fetch_add_explicit(&p->bytes_read, io->len, memory_order_relaxed);

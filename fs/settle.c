@@ -186,6 +186,7 @@ void wfs_generation_prepare(struct wfs_generation *g)
         n->view->prepare(g, n);
         tell_waiters(g);
     }
+    wfs_generation_find_digests(g);
     settle_status(g);
     pthread_mutex_lock(&g->lock);
     g->settled = true;

@@ -2,6 +2,7 @@
 #include "generation.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "disk.h"
 #include "fs_private.h"
 #include "json_text.h"
 #include "view.h"
@@ -164,6 +165,24 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
     wfs_buf_str(b, "},\n");
 }
 
+static void put_disk(const struct wfs_generation *g, struct wfs_buf *b)
+{
+    static const char *const states[] = { "on", "read-only", "off" };
+    struct wfs_disk_stats s;
+
+    if (!wfs_fs_disk(g->fs))
+        return;
+    wfs_disk_stats(wfs_fs_disk(g->fs), &s);
+    wfs_buf_printf(b, " \"disk_cache\": {\"state\": \"%s\", ", states[s.state]);
+    put_text(b, "reason", s.reason);
+    wfs_buf_printf(b, ", \"shared\": %s, \"limit\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"hits\": %" PRIu64
+                      ", \"misses\": %" PRIu64 ", \"damaged\": %" PRIu64 ", \"bytes_read\": %" PRIu64,
+                   g->has_digests ? "true" : "false", s.limit, s.used, s.hits, s.misses, s.damaged, s.bytes_read);
+    wfs_buf_printf(b, ", \"tiles_written\": %" PRIu64 ", \"bytes_written\": %" PRIu64 ", \"tiles_dropped\": %" PRIu64
+                      ", \"views_completed\": %" PRIu64 ", \"views_evicted\": %" PRIu64 "},\n",
+                   s.tiles_written, s.bytes_written, s.dropped, s.views_completed, s.views_evicted);
+}
+
 int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out)
 {
     wfs_buf_printf(out, "{\"schema\": %d,\n ", SCHEMA);
@@ -173,6 +192,7 @@ int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out)
     put_views(g, out);
     put_withheld(g, out);
     put_counters(g, out);
+    put_disk(g, out);
     wfs_fs_put_errors(g->fs, out);
     wfs_buf_str(out, "}\n");
     return out->failed ? -ENOMEM : 0;

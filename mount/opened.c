@@ -1,6 +1,7 @@
 #include "opened.h"
 
 #include "base/log.h"
+#include "disk_place.h"
 #include "preflight.h"
 #include "suggest.h"
 
@@ -31,6 +32,8 @@ int wfs_opened_open(struct wfs_opened *o, const char *source, const struct wfs_o
     fs_options.on_log = on_log;
     fs_options.log_ctx = o;
     r = wfs_preflight_source(source, err);
+    if (r == 0 && options->fs.disk_cache)
+        r = wfs_disk_place_check(options->fs.disk_cache, source, NULL, err);
     if (r < 0)
         return r;
     r = wfs_fs_open(source, &fs_options, &o->fs, err);

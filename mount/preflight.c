@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "disk_place.h"
 #include "mountpoint.h"
 
 #include <dirent.h>
@@ -167,13 +168,20 @@ static int check_mountpoint(const char *mountpoint, char **ret, struct wfs_error
 int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
                   struct wfs_error *err)
 {
+    WFS_CLEANUP(wfs_free) char *path = NULL;
     int r = wfs_preflight_source(source, err);
 
     if (r == 0)
         r = check_user(options, err);
     if (r == 0)
         r = check_device(err);
-    return r < 0 ? r : check_mountpoint(mountpoint, ret_mountpoint, err);
+    if (r == 0)
+        r = check_mountpoint(mountpoint, &path, err);
+    if (r == 0 && options->fs.disk_cache)
+        r = wfs_disk_place_check(options->fs.disk_cache, source, path, err);
+    if (r == 0)
+        *ret_mountpoint = WFS_STEAL(path);
+    return r;
 }
 
 bool wfs_preflight_has_entries(const char *folder)

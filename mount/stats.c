@@ -125,6 +125,7 @@ static int print_stats(const struct wfs_buf *text, struct wfs_error *err)
     printf("%-24s %zu offered, %zu withheld\n", "views", count(root, "views"), count(root, "withheld"));
     print_group(root, "cache");
     print_group(root, "io");
+    print_group(root, "disk_cache");
     print_errors(root);
     wfs_json_free(json);
     return 0;

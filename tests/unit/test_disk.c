@@ -1,0 +1,660 @@
+/* The disk tier: tiles survive, and whatever is wrong with a file is a miss. */
+#include "disk.h"
+
+#include "rig_dir.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { TILE = 5000, N_TILES = 7, GAP = 300, SIZE = N_TILES * TILE + 2 * GAP };
+
+static struct rig_dir dir;
+static char log_line[1000];
+static int n_logged;
+static atomic_int n_done;
+
+static void on_log(void *ctx, const char *line)
+{
+    (void)ctx;
+    snprintf(log_line, sizeof log_line, "%s", line);
+    n_logged++;
+}
+
+/* A view of a gap, seven tiles and a gap; every byte is told by its place. */
+static uint8_t byte_at(uint64_t offset)
+{
+    return (uint8_t)(offset * 167 + offset / 251);
+}
+
+static void place(void *ctx, uint64_t index, uint64_t *ret_offset, uint64_t *ret_len)
+{
+    (void)ctx;
+    *ret_offset = GAP + index * TILE;
+    *ret_len = TILE;
+}
+
+static bool hold(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static int rest(void *ctx, uint64_t offset, void *buf, size_t len)
+{
+    (void)ctx;
+    assert_true(offset + len <= GAP || offset >= GAP + N_TILES * TILE);
+    for (size_t i = 0; i < len; i++)
+        ((uint8_t *)buf)[i] = byte_at(offset + i);
+    return 0;
+}
+
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+static const struct wfs_disk_content content = { place, hold, rest, nothing, nothing };
+static bool can_hold;
+
+static struct wfs_disk *open_disk(uint64_t limit)
+{
+    struct wfs_disk_options options = { .path = dir.path, .limit = limit, .queue_bytes = 1 << 20, .on_log = on_log };
+    struct wfs_error err = { 0 };
+    struct wfs_disk *d;
+
+    if (wfs_disk_open(&options, &d, &err) < 0)
+        fail_msg("%s", err.msg);
+    return d;
+}
+
+static struct wfs_disk_view *new_view(struct wfs_disk *d, uint8_t number)
+{
+    struct wfs_disk_shape shape = { .key = { { number } }, .size = SIZE, .n_tiles = N_TILES, .model = "a model",
+                                    .name = "a view", .completes = true, .content = &content, .ctx = &can_hold };
+    struct wfs_disk_view *v;
+
+    assert_int_equal(wfs_disk_view_new(d, &shape, &v), 0);
+    return v;
+}
+
+static void close_disk(struct wfs_disk *d, struct wfs_disk_view *v)
+{
+    wfs_disk_view_unref(v);
+    assert_true(wfs_disk_stop(d));
+    wfs_disk_free(d);
+}
+
+static void count_done(void *ctx)
+{
+    (void)ctx;
+    n_done++;
+}
+
+static const uint8_t *tile_bytes(uint64_t index)
+{
+    static uint8_t tiles[N_TILES][TILE];
+
+    for (size_t i = 0; i < TILE; i++)
+        tiles[index][i] = byte_at(GAP + index * TILE + i);
+    return tiles[index];
+}
+
+static void wait_done(int n)
+{
+    for (int i = 0; i < 5000 && n_done < n; i++)
+        usleep(1000);
+    assert_int_equal(n_done, n);
+}
+
+static void put_tiles(struct wfs_disk_view *v, uint64_t from, uint64_t to)
+{
+    n_done = 0;
+    for (uint64_t i = from; i < to; i++)
+        assert_true(wfs_disk_put(v, i, tile_bytes(i), TILE, count_done, NULL));
+    wait_done((int)(to - from));
+}
+
+/* As a worker does it: record, bytes, check. */
+static bool load(struct wfs_disk_view *v, uint64_t index)
+{
+    struct wfs_disk_files *f = wfs_disk_files_get(v);
+    uint8_t record[WFS_DISK_RECORD], bytes[TILE];
+    bool found = false;
+
+    if (!f)
+        return false;
+    if (pread(wfs_disk_files_sums(f), record, sizeof record, (off_t)wfs_disk_record_offset(index)) == sizeof record &&
+        !wfs_disk_record_is_empty(record) &&
+        pread(wfs_disk_files_data(f), bytes, TILE, (off_t)(GAP + index * TILE)) == TILE)
+        found = wfs_disk_check(v, index, record, bytes, TILE);
+    if (found)
+        assert_memory_equal(bytes, tile_bytes(index), TILE);
+    wfs_disk_files_put(f);
+    return found;
+}
+
+static int count_loads(struct wfs_disk_view *v)
+{
+    int n = 0;
+
+    for (uint64_t i = 0; i < N_TILES; i++)
+        n += load(v, i);
+    return n;
+}
+
+/* The path of the view's file with that ending. */
+static const char *file(uint8_t number, const char *ending)
+{
+    static char path[200];
+
+    snprintf(path, sizeof path, "%s/weightfs-1/%02x%030d.%s", dir.path, number, 0, ending);
+    return path;
+}
+
+static bool exists(uint8_t number, const char *ending)
+{
+    struct stat st;
+
+    return lstat(file(number, ending), &st) == 0;
+}
+
+static void flip(const char *path, off_t at)
+{
+    int fd = open(path, O_RDWR);
+    uint8_t byte;
+
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    rig_dir_init(&dir);
+    n_logged = 0;
+    can_hold = false;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    rig_dir_done(&dir);
+    return 0;
+}
+
+static void fill(uint8_t number, uint64_t n)
+{
+    struct wfs_disk *d = open_disk(0);
+    struct wfs_disk_view *v = new_view(d, number);
+
+    assert_int_equal(count_loads(v), 0);
+    put_tiles(v, 0, n);
+    close_disk(d, v);
+}
+
+static void test_tiles_survive(void **state)
+{
+    struct wfs_disk *d;
+    struct wfs_disk_view *v;
+    struct wfs_disk_stats s;
+    struct stat st;
+
+    (void)state;
+    fill(1, 3);
+    d = open_disk(0);
+    v = new_view(d, 1);
+    assert_int_equal(count_loads(v), 3);
+    wfs_disk_stats(d, &s);
+    assert_int_equal(s.hits, 3);
+    assert_int_equal(s.damaged, 0);
+    close_disk(d, v);
+    assert_int_equal(n_logged, 0);
+    assert_int_equal(stat(dir.path, &st), 0);
+    assert_int_equal(stat(file(1, "part"), &st), 0);
+    assert_int_equal(st.st_size, SIZE);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void test_other_keys_have_other_tiles(void **state)
+{
+    struct wfs_disk *d;
+    struct wfs_disk_view *v;
+    char from[200];
+
+    (void)state;
+    fill(1, N_TILES);
+    fill(2, 1);
+    /* Another view's bytes and records under this one's name are not its tiles. */
+    snprintf(from, sizeof from, "%s", file(1, "part"));
+    assert_int_equal(rename(from, file(2, "part")), 0);
+    d = open_disk(0);
+    v = new_view(d, 2);
+    assert_int_equal(count_loads(v), 1);
+    close_disk(d, v);
+}
+
+/* One damaged byte, wherever it is, costs at most what it belongs to. */
+static void test_damage_is_a_miss(void **state)
+{
+    static const struct {
+        const char *ending;
+        off_t at;
+        int left;
+    } places[] = {
+        { "part", GAP + 2 * TILE, N_TILES - 1 },     { "part", GAP + 3 * TILE - 1, N_TILES - 1 },
+        { "part", 5, N_TILES },                      { "part", SIZE - 1, N_TILES },
+        { "sums", 4096 + 16 * 4, N_TILES - 1 },      { "sums", 4096 + 16 * 4 + 15, N_TILES - 1 },
+        { "sums", 4096 + 16 * N_TILES, N_TILES },    { "sums", 0, 0 },
+        { "sums", 20, 0 },                           { "sums", 33, 0 },
+        { "sums", 4000, 0 },                         { "sums", 4090, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        uint8_t number = (uint8_t)(i + 1);
+        struct wfs_disk *d;
+        struct wfs_disk_view *v;
+
+        fill(number, N_TILES);
+        flip(file(number, places[i].ending), places[i].at);
+        d = open_disk(0);
+        v = new_view(d, number);
+        assert_int_equal(count_loads(v), places[i].left);
+        put_tiles(v, 0, N_TILES); /* and is mended */
+        assert_int_equal(count_loads(v), N_TILES);
+        close_disk(d, v);
+    }
+    assert_int_equal(n_logged, 0);
+}
+
+static void test_cut_and_grown_files(void **state)
+{
+    static const struct {
+        const char *ending;
+        off_t size;
+    } cuts[] = { { "part", 0 }, { "part", SIZE - 1 }, { "part", SIZE * 3 }, { "sums", 0 }, { "sums", 4096 },
+                 { "sums", 10 << 20 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        uint8_t number = (uint8_t)(i + 1);
+        struct wfs_disk *d;
+        struct wfs_disk_view *v;
+        struct stat st;
+
+        fill(number, N_TILES);
+        assert_int_equal(truncate(file(number, cuts[i].ending), cuts[i].size), 0);
+        d = open_disk(0);
+        v = new_view(d, number);
+        count_loads(v);
+        put_tiles(v, 0, N_TILES);
+        assert_int_equal(count_loads(v), N_TILES);
+        close_disk(d, v);
+        assert_int_equal(stat(file(number, "part"), &st), 0);
+        assert_int_equal(st.st_size, SIZE);
+    }
+    assert_int_equal(n_logged, 0);
+}
+
+/* A file is cut while it is in use: a miss, and not the disk's failure. */
+static void test_cut_under_the_reader(void **state)
+{
+    struct wfs_disk *d = open_disk(0);
+    struct wfs_disk_view *v = new_view(d, 1);
+    struct wfs_disk_files *f;
+    struct wfs_disk_stats s;
+
+    (void)state;
+    put_tiles(v, 0, N_TILES);
+    assert_int_equal(truncate(file(1, "part"), 100), 0);
+    f = wfs_disk_files_get(v);
+    assert_non_null(f);
+    wfs_disk_read_failed(v, f, -EIO); /* what a read past the end is to the workers */
+    wfs_disk_files_put(f);
+    wfs_disk_stats(d, &s);
+    assert_int_equal(s.state, WFS_DISK_ON);
+    put_tiles(v, 0, N_TILES);
+    assert_int_equal(count_loads(v), N_TILES);
+    /* A read that fails on a file that is whole is the disk's. */
+    f = wfs_disk_files_get(v);
+    wfs_disk_read_failed(v, f, -EIO);
+    wfs_disk_read_failed(v, f, -EIO);
+    wfs_disk_files_put(f);
+    wfs_disk_stats(d, &s);
+    assert_int_equal(s.state, WFS_DISK_OFF);
+    assert_int_equal(n_logged, 1);
+    assert_non_null(strstr(log_line, "switched off"));
+    assert_false(wfs_disk_put(v, 0, tile_bytes(0), TILE, count_done, NULL));
+    close_disk(d, v);
+}
+
+/* Links, fifos and folders under our names are not followed, waited for or written to. */
+static void test_strange_files(void **state)
+{
+    static const char *const endings[] = { "part", "sums", "whole" };
+    char victim[100];
+    uint8_t number = 0;
+    struct stat st;
+
+    (void)state;
+    fill(100, 1); /* makes the folder */
+    snprintf(victim, sizeof victim, "%s/victim", dir.path);
+    rig_write(&dir, "victim", "precious", 8);
+    for (int kind = 0; kind < 3; kind++) {
+        for (int i = 0; i < 3; i++) {
+            const char *path = file(++number, endings[i]);
+            struct wfs_disk *d;
+            struct wfs_disk_view *v;
+
+            assert_int_equal(kind == 0 ? symlink(victim, path) : kind == 1 ? mkfifo(path, 0600) : symlink("/", path), 0);
+            d = open_disk(0);
+            v = new_view(d, number);
+            assert_int_equal(count_loads(v), 0);
+            put_tiles(v, 0, N_TILES);
+            assert_int_equal(count_loads(v), N_TILES);
+            close_disk(d, v);
+        }
+    }
+    assert_int_equal(stat(victim, &st), 0);
+    assert_int_equal(st.st_size, 8);
+    assert_int_equal(n_logged, 0);
+}
+
+static void test_folder_must_be_ours(void **state)
+{
+    struct wfs_disk_options options = { .path = dir.path, .queue_bytes = 1 << 20, .on_log = on_log };
+    struct wfs_disk *d = NULL;
+    struct wfs_error err = { 0 };
+    char path[100], link[100];
+
+    (void)state;
+    fill(1, 1);
+    snprintf(path, sizeof path, "%s/weightfs-1", dir.path);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(wfs_disk_open(&options, &d, &err), -EPERM);
+    assert_non_null(strstr(err.msg, "everybody can write"));
+    assert_int_equal(chmod(path, 0700), 0);
+    snprintf(link, sizeof link, "%s/other", dir.path);
+    assert_int_equal(rename(path, link), 0);
+    assert_int_equal(symlink(link, path), 0);
+    assert_true(wfs_disk_open(&options, &d, &err) < 0);
+    options.path = "/proc/self/no/such";
+    assert_int_equal(wfs_disk_open(&options, &d, &err), -ENOENT);
+    rig_write(&dir, "file", "x", 1);
+    snprintf(path, sizeof path, "%s/file", dir.path);
+    options.path = path;
+    assert_int_equal(wfs_disk_open(&options, &d, &err), -ENOTDIR);
+}
+
+static void wait_whole(uint8_t number)
+{
+    for (int i = 0; i < 800 && !exists(number, "whole"); i++)
+        usleep(10000);
+    assert_true(exists(number, "whole"));
+    assert_false(exists(number, "part"));
+}
+
+static int whole_within(struct wfs_disk_view *v, int ms)
+{
+    int fd = -EAGAIN;
+
+    for (int i = 0; i <= ms / 10 && fd < 0; i++) {
+        fd = wfs_disk_view_whole(v, true);
+        if (fd < 0)
+            usleep(10000);
+    }
+    return fd;
+}
+
+static void test_completion(void **state)
+{
+    struct wfs_disk *d = open_disk(0);
+    struct wfs_disk_view *v = new_view(d, 1);
+    uint8_t bytes[SIZE];
+    int fd;
+
+    (void)state;
+    assert_int_equal(wfs_disk_view_whole(v, true), -EAGAIN);
+    can_hold = true;
+    put_tiles(v, 0, N_TILES);
+    wait_whole(1);
+    fd = whole_within(v, 3000);
+    assert_true(fd >= 0);
+    assert_int_equal(read(fd, bytes, sizeof bytes), SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        assert_int_equal(bytes[i], byte_at(i));
+    close(fd);
+    close_disk(d, v);
+    /* Another life proves it again. */
+    can_hold = false;
+    d = open_disk(0);
+    v = new_view(d, 1);
+    assert_int_equal(count_loads(v), N_TILES);
+    assert_int_equal(wfs_disk_view_whole(v, false), -EAGAIN);
+    fd = whole_within(v, 5000);
+    assert_true(fd >= 0);
+    close(fd);
+    /* What is written to it afterwards makes it unproved; damage stays so. */
+    flip(file(1, "whole"), GAP + TILE);
+    assert_int_equal(whole_within(v, 2500), -EAGAIN);
+    assert_int_equal(count_loads(v), N_TILES - 1);
+    put_tiles(v, 1, 2);
+    fd = whole_within(v, 5000);
+    assert_true(fd >= 0);
+    close(fd);
+    /* In no tile: written anew once the owner can tell it. */
+    flip(file(1, "whole"), 7);
+    assert_int_equal(whole_within(v, 2500), -EAGAIN);
+    can_hold = true;
+    fd = whole_within(v, 5000);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, bytes, 1, 7), 1);
+    assert_int_equal(bytes[0], byte_at(7));
+    close(fd);
+    close_disk(d, v);
+}
+
+/* Two processes' worth of disks over one folder, at the same time. */
+static void test_two_writers(void **state)
+{
+    struct wfs_disk *d[2];
+    struct wfs_disk_view *v[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        d[i] = open_disk(0);
+        v[i] = new_view(d[i], 1);
+    }
+    n_done = 0;
+    for (uint64_t i = 0; i < N_TILES; i++) {
+        for (int k = 0; k < 2; k++)
+            assert_true(wfs_disk_put(v[k], i, tile_bytes(i), TILE, count_done, NULL));
+    }
+    wait_done(2 * N_TILES);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(count_loads(v[i]), N_TILES);
+    /* One completes it; the other goes on with the file that has another name now. */
+    can_hold = true;
+    wait_whole(1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(count_loads(v[i]), N_TILES);
+        put_tiles(v[i], 0, N_TILES);
+    }
+    for (int i = 0; i < 2; i++)
+        close_disk(d[i], v[i]);
+    assert_false(exists(1, "part"));
+}
+
+/* A writer that is killed leaves tiles or nothing. */
+static void test_killed_writer(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 5; round++) {
+        pid_t child = fork();
+
+        if (child == 0) {
+            struct wfs_disk *d = open_disk(0);
+            struct wfs_disk_view *v = new_view(d, (uint8_t)round);
+
+            for (;;) {
+                for (uint64_t i = 0; i < N_TILES; i++)
+                    wfs_disk_put(v, i, tile_bytes(i), TILE, count_done, NULL);
+                usleep(100);
+            }
+        }
+        usleep(3000 + (unsigned)round * 3000);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        waitpid(child, NULL, 0);
+        {
+            struct wfs_disk *d = open_disk(0);
+            struct wfs_disk_view *v = new_view(d, (uint8_t)round);
+
+            count_loads(v); /* asserts the bytes of what is found */
+            put_tiles(v, 0, N_TILES);
+            assert_int_equal(count_loads(v), N_TILES);
+            close_disk(d, v);
+        }
+    }
+}
+
+static void age(uint8_t number, time_t seconds)
+{
+    struct timespec times[2];
+
+    clock_gettime(CLOCK_REALTIME, &times[0]);
+    times[0].tv_sec -= seconds;
+    times[1] = times[0];
+    assert_int_equal(utimensat(AT_FDCWD, file(number, "sums"), times, 0), 0);
+}
+
+static void test_eviction(void **state)
+{
+    struct wfs_disk *d;
+    struct wfs_disk_view *v;
+    struct wfs_disk_stats s;
+
+    (void)state;
+    for (uint8_t i = 1; i <= 3; i++)
+        fill(i, N_TILES);
+    age(1, 1000);
+    age(2, 3000);
+    age(3, 2000);
+    /* Each takes up some 48 KiB: with a fourth, two have to go. */
+    d = open_disk(110 * 1024);
+    v = new_view(d, 4);
+    put_tiles(v, 0, N_TILES);
+    assert_int_equal(count_loads(v), N_TILES);
+    wfs_disk_stats(d, &s);
+    assert_int_equal(s.views_evicted, 2);
+    assert_true(s.used <= 110 * 1024);
+    close_disk(d, v);
+    assert_true(exists(1, "part") && exists(4, "part"));
+    assert_false(exists(2, "part") || exists(2, "sums") || exists(3, "part") || exists(3, "sums"));
+}
+
+static void test_what_is_in_use_stays(void **state)
+{
+    struct wfs_disk *d;
+    struct wfs_disk_view *v;
+    struct wfs_disk_stats s;
+
+    (void)state;
+    fill(1, N_TILES);
+    d = open_disk(60 * 1024);
+    v = new_view(d, 2);
+    put_tiles(v, 0, N_TILES);
+    wfs_disk_stats(d, &s);
+    assert_int_equal(s.views_evicted, 0);
+    assert_true(s.dropped > 0 && s.dropped < N_TILES);
+    assert_true(exists(1, "part"));
+    close_disk(d, v);
+}
+
+static int n_listed;
+static struct wfs_disk_entry listed[10];
+
+static int keep_entry(void *ctx, const struct wfs_disk_entry *e)
+{
+    (void)ctx;
+    listed[n_listed++] = *e;
+    return 0;
+}
+
+static void test_list_and_prune(void **state)
+{
+    struct wfs_disk_pruned pruned;
+    struct wfs_error err = { 0 };
+
+    (void)state;
+    fill(1, N_TILES);
+    fill(2, 2);
+    fill(3, 1);
+    age(2, 1000);
+    flip(file(3, "sums"), 100);
+    age(3, 100);
+    n_listed = 0;
+    assert_int_equal(wfs_disk_list(dir.path, keep_entry, NULL, &err), 0);
+    assert_int_equal(n_listed, 3);
+    assert_int_equal(listed[0].present, 2);
+    assert_int_equal(listed[0].n_tiles, N_TILES);
+    assert_int_equal(listed[0].size, SIZE);
+    assert_string_equal(listed[0].model, "a model");
+    assert_string_equal(listed[0].name, "a view");
+    assert_null(listed[0].problem);
+    assert_non_null(listed[1].problem);
+    assert_int_equal(listed[2].present, N_TILES);
+    assert_int_equal(wfs_disk_prune(dir.path, 52 * 1024, NULL, NULL, &pruned, &err), 0);
+    assert_int_equal(pruned.views, 2);
+    assert_true(exists(1, "part") && !exists(2, "sums") && !exists(3, "sums"));
+    assert_int_equal(wfs_disk_prune(dir.path, 0, NULL, NULL, &pruned, &err), 0);
+    assert_int_equal(pruned.left, 0);
+    assert_false(exists(1, "sums"));
+}
+
+/* Pruned by another process: who uses it goes on, and writes to new files soon. */
+static void test_pruned_under_the_writer(void **state)
+{
+    struct wfs_disk *d = open_disk(0);
+    struct wfs_disk_view *v = new_view(d, 1);
+    struct wfs_disk_pruned pruned;
+    struct wfs_error err = { 0 };
+
+    (void)state;
+    put_tiles(v, 0, N_TILES);
+    assert_int_equal(wfs_disk_prune(dir.path, 0, NULL, NULL, &pruned, &err), 0);
+    assert_int_equal(count_loads(v), N_TILES);
+    usleep(2100 * 1000);
+    put_tiles(v, 0, 1);
+    assert_true(exists(1, "part"));
+    assert_int_equal(count_loads(v), 1);
+    close_disk(d, v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_tiles_survive, begin, end),
+        cmocka_unit_test_setup_teardown(test_other_keys_have_other_tiles, begin, end),
+        cmocka_unit_test_setup_teardown(test_damage_is_a_miss, begin, end),
+        cmocka_unit_test_setup_teardown(test_cut_and_grown_files, begin, end),
+        cmocka_unit_test_setup_teardown(test_cut_under_the_reader, begin, end),
+        cmocka_unit_test_setup_teardown(test_strange_files, begin, end),
+        cmocka_unit_test_setup_teardown(test_folder_must_be_ours, begin, end),
+        cmocka_unit_test_setup_teardown(test_completion, begin, end),
+        cmocka_unit_test_setup_teardown(test_two_writers, begin, end),
+        cmocka_unit_test_setup_teardown(test_killed_writer, begin, end),
+        cmocka_unit_test_setup_teardown(test_eviction, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_is_in_use_stays, begin, end),
+        cmocka_unit_test_setup_teardown(test_list_and_prune, begin, end),
+        cmocka_unit_test_setup_teardown(test_pruned_under_the_writer, begin, end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
