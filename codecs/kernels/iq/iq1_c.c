@@ -199,10 +199,12 @@ void wfs_encode_weighted_iq1_m_c(const float *src, const float *weights, void *d
 /* Group k of a block: its grid number, whether moved down, and its scale's three bits. */
 static void get_group(float d, int scale, unsigned number, bool down, float *dst)
 {
-    float dl = d * (float)(2 * scale + 1), delta = down ? -IQ1_DELTA : IQ1_DELTA;
+    float dl = d * (float)(2 * scale + 1);
+    float worth[4] = { dl * iq1_values[down][0], dl * iq1_values[down][1], dl * iq1_values[down][2] };
+    unsigned code = iq1_grid[number];
 
     for (int i = 0; i < IQ1_GROUP; i++)
-        dst[i] = dl * ((float)((int)(iq1_grid[number] >> 2 * i & 3) - 1) + delta);
+        dst[i] = worth[code >> 2 * i & 3];
 }
 
 void wfs_dequantize_iq1_s_c(const void *blocks, float *dst, size_t n_elems)
@@ -210,10 +212,12 @@ void wfs_dequantize_iq1_s_c(const void *blocks, float *dst, size_t n_elems)
     const uint8_t *block = blocks;
 
     for (size_t i = 0; i < n_elems; i += IQ1_ELEMS, block += IQ1_S_BYTES) {
+        float d = f16_scale(get_u16(block));
+
         for (int k = 0; k < IQ1_ELEMS / IQ1_GROUP; k++) {
             unsigned qh = get_u16(block + IQ1_S_QH + k / 4 * 2);
 
-            get_group(f16_scale(get_u16(block)), qh >> 12 & 7, block[IQ1_S_QS + k] | (qh >> 3 * (k % 4) & 7) << 8,
+            get_group(d, qh >> 12 & 7, block[IQ1_S_QS + k] | (qh >> 3 * (k % 4) & 7) << 8,
                       qh >> 15, dst + i + k * IQ1_GROUP);
         }
     }
@@ -224,11 +228,13 @@ void wfs_dequantize_iq1_m_c(const void *blocks, float *dst, size_t n_elems)
     const uint8_t *block = blocks;
 
     for (size_t i = 0; i < n_elems; i += IQ1_ELEMS, block += IQ1_M_BYTES) {
+        float d = f16_scale(iq1_m_scale(block));
+
         for (int k = 0; k < IQ1_ELEMS / IQ1_GROUP; k++) {
             unsigned qh = block[IQ1_M_QH + k / 2] >> 4 * (k % 2);
             unsigned scales = get_u16(block + IQ1_M_SCALES + k / 8 * 2);
 
-            get_group(f16_scale(iq1_m_scale(block)), scales >> 3 * (k / 2 % 4) & 7,
+            get_group(d, scales >> 3 * (k / 2 % 4) & 7,
                       block[IQ1_M_QS + k] | (qh & 7) << 8, qh >> 3 & 1, dst + i + k * IQ1_GROUP);
         }
     }

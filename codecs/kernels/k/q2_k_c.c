@@ -67,11 +67,13 @@ void wfs_dequantize_q2_k_c(const void *blocks, float *dst, size_t n_elems)
     for (size_t b = 0; b < n_elems / Q2_K_ELEMS; b++, block += Q2_K_BYTES, dst += Q2_K_ELEMS) {
         float all = k_get_scale(block + Q2_K_D), all_min = k_get_scale(block + Q2_K_DMIN);
 
-        for (int i = 0; i < Q2_K_ELEMS; i++) {
+        for (int j = 0; j < Q2_K_SUBS; j++) {
+            const uint8_t *qs = block + Q2_K_QS + j / 8 * 32 + j % 2 * Q2_K_SUB;
             float d, min;
 
-            q2_k_worth(block, all, all_min, i / Q2_K_SUB, &d, &min);
-            dst[i] = d * (float)k_two_bits(block + Q2_K_QS, i) - min;
+            q2_k_worth(block, all, all_min, j, &d, &min);
+            for (int i = 0; i < Q2_K_SUB; i++)
+                dst[j * Q2_K_SUB + i] = d * (float)(qs[i] >> j / 2 % 4 * 2 & 3) - min;
         }
     }
 }

@@ -37,7 +37,7 @@ void wfs_dequantize_q4_k_c(const void *blocks, float *dst, size_t n_elems)
 
             q4_k_get_scale_min(block + Q4_K_SCALES, j, &scale, &min);
             for (int i = 0; i < Q4_K_SUB; i++)
-                dst[i] = d * (float)scale * (float)(qs[i] >> (j & 1) * 4 & 15) - dmin * (float)min;
+                dst[i] = d * (float)scale * (float)(j & 1 ? qs[i] >> 4 : qs[i] & 15) - dmin * (float)min;
         }
     }
 }

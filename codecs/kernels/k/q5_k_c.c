@@ -35,11 +35,11 @@ void wfs_dequantize_q5_k_c(const void *blocks, float *dst, size_t n_elems)
 
         for (int j = 0; j < Q4_K_SUBS; j++, dst += Q4_K_SUB) {
             const uint8_t *qs = block + Q5_K_QS + j / 2 * Q4_K_SUB, *qh = block + Q5_K_QH;
-            uint8_t scale, min;
+            uint8_t scale, min, bit = (uint8_t)(1 << j);
 
             q4_k_get_scale_min(block + Q4_K_SCALES, j, &scale, &min);
             for (int i = 0; i < Q4_K_SUB; i++) {
-                int q = (qs[i] >> (j & 1) * 4 & 15) | (qh[i] >> j & 1) << 4;
+                int q = (j & 1 ? qs[i] >> 4 : qs[i] & 15) + (qh[i] & bit ? 16 : 0);
 
                 dst[i] = d * (float)scale * (float)q - dmin * (float)min;
             }

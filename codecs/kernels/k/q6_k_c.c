@@ -46,11 +46,16 @@ void wfs_dequantize_q6_k_c(const void *blocks, float *dst, size_t n_elems)
     for (size_t b = 0; b < n_elems / Q6_K_ELEMS; b++, block += Q6_K_BYTES, dst += Q6_K_ELEMS) {
         float all = k_get_scale(block + Q6_K_D);
 
-        for (int i = 0; i < Q6_K_ELEMS; i++) {
-            const uint8_t *low = block + i / 128 * 64 + i % 64, *high = block + Q6_K_QH + i / 128 * 32 + i % 32;
-            int q = (*low >> i / 64 % 2 * 4 & 15) | (*high >> i / 32 % 4 * 2 & 3) << 4;
+        for (int j = 0; j < Q6_K_SUBS; j++) {
+            const uint8_t *low = block + j / 8 * 64 + j % 4 * Q6_K_SUB;
+            const uint8_t *high = block + Q6_K_QH + j / 8 * 32 + j % 2 * Q6_K_SUB;
+            float d = all * (float)(int8_t)block[Q6_K_SCALES + j];
 
-            dst[i] = all * (float)(int8_t)block[Q6_K_SCALES + i / Q6_K_SUB] * (float)(q - 32);
+            for (int i = 0; i < Q6_K_SUB; i++) {
+                int q = (low[i] >> j / 4 % 2 * 4 & 15) | (high[i] >> j / 2 % 4 * 2 & 3) << 4;
+
+                dst[j * Q6_K_SUB + i] = d * (float)(q - 32);
+            }
         }
     }
 }

@@ -90,6 +90,11 @@ static inline void legacy_scale(const uint8_t q[LEGACY_ELEMS], int offset, float
 /* scale * level + min; of two NaNs the product's is taken, as x86 does it. */
 static inline void legacy_scale_min(const uint8_t q[LEGACY_ELEMS], float d, float min, float *dst)
 {
+    if (min == min) {
+        for (int i = 0; i < LEGACY_ELEMS; i++)
+            dst[i] = (float)q[i] * d + min;
+        return;
+    }
     for (int i = 0; i < LEGACY_ELEMS; i++) {
         float product = (float)q[i] * d;
 

@@ -31,7 +31,11 @@ void wfs_dequantize_q2_0_c(const void *blocks, float *dst, size_t n_elems)
     for (size_t b = 0; b < n_elems / Q2_0_ELEMS; b++, dst += Q2_0_ELEMS, block += Q2_0_BYTES) {
         float d = f16_scale(get_u16(block));
 
-        for (int i = 0; i < Q2_0_ELEMS; i++)
-            dst[i] = (float)((block[Q2_0_QS + i / 4] >> i % 4 * 2 & 3) - 1) * d;
+        for (int i = 0; i < Q2_0_ELEMS; i += 4) {
+            unsigned four = block[Q2_0_QS + i / 4];
+
+            for (int j = 0; j < 4; j++)
+                dst[i + j] = (float)((int)(four >> 2 * j & 3) - 1) * d;
+        }
     }
 }

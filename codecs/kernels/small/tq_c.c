@@ -68,7 +68,11 @@ void wfs_dequantize_tq2_0_c(const void *blocks, float *dst, size_t n_elems)
     for (size_t b = 0; b < n_elems / TQ_ELEMS; b++, dst += TQ_ELEMS, block += TQ2_0_BYTES) {
         float d = f16_scale(get_u16(block + TQ2_0_D));
 
-        for (int i = 0; i < TQ_ELEMS; i++)
-            dst[i] = (float)((block[TQ2_0_QS + i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3) - 1) * d;
+        for (int j = 0; j < TQ_ELEMS / 32; j++) {
+            const uint8_t *qs = block + TQ2_0_QS + j / 4 * 32;
+
+            for (int i = 0; i < 32; i++)
+                dst[32 * j + i] = (float)((qs[i] >> j % 4 * 2 & 3) - 1) * d;
+        }
     }
 }
