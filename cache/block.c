@@ -61,7 +61,7 @@ void wfs_cache_free(struct wfs_cache *c)
 
 uint64_t wfs_cache_charge(uint64_t size)
 {
-    return size + sizeof(struct wfs_block);
+    return wfs_buffers_held(size) + sizeof(struct wfs_block);
 }
 
 static size_t slot_of(const struct wfs_cache *c, struct wfs_key key)
@@ -351,7 +351,13 @@ void wfs_cache_expand(struct wfs_cache *c, struct wfs_block *b)
     wfs_cache_publish(c, b, r, 0);
 }
 
-void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, size_t n, uint64_t bytes)
+/* Locked. Whether nobody will come back to a block that a passing reader lets go of. */
+static bool is_passed(const struct wfs_block *b)
+{
+    return !b->again && !b->packing && b->read_bytes >= b->size;
+}
+
+static void release(struct wfs_cache *c, struct wfs_block *const *blocks, size_t n, uint64_t bytes, bool passed)
 {
     struct wfs_block *gone = NULL;
 
@@ -363,6 +369,8 @@ void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, siz
 
         if (!b || --b->pins > 0 || b->state == BLOCK_FILLING) /* held, and let go before it is published */
             continue;
+        if (!b->doomed && passed && is_passed(b))
+            wfs_block_unlink(c, b)->doomed = true;
         if (!b->doomed) {
             wfs_evict_insert(c, b);
         } else if (!b->packing) {
@@ -379,6 +387,16 @@ void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, siz
         wfs_block_free(c, b);
     }
     wfs_room_admit(c);
+}
+
+void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, size_t n, uint64_t bytes)
+{
+    release(c, blocks, n, bytes, false);
+}
+
+void wfs_cache_release_passed(struct wfs_cache *c, struct wfs_block *const *blocks, size_t n, uint64_t bytes)
+{
+    release(c, blocks, n, bytes, true);
 }
 
 static int compare_ids(const void *a, const void *b)

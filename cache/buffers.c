@@ -27,6 +27,11 @@ static size_t round_up(size_t size, size_t to)
     return (size + to - 1) / to * to;
 }
 
+size_t wfs_buffers_held(size_t size)
+{
+    return size < MAPPED_MIN ? size : round_up(size, PAGE);
+}
+
 void wfs_buffers_init(struct buffers *b, uint64_t spare_max)
 {
     pthread_mutex_init(&b->lock, NULL);
@@ -43,7 +48,7 @@ static bool is_mapped(const void *buf, size_t size)
 static void give_back(void *buf, size_t size)
 {
     if (is_mapped(buf, size))
-        munmap(buf, round_up(size, PAGE));
+        munmap(buf, size);
     else
         free(size >= MAPPED_MIN ? (char *)buf - ALIGN : buf);
 }
@@ -89,12 +94,11 @@ static void *fresh(size_t size, bool map)
     if (size < MAPPED_MIN)
         return aligned_alloc(ALIGN, round_up(size ? size : 1, ALIGN));
     if (map) {
-        buf =
-            mmap(NULL, round_up(size, PAGE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         if (buf != MAP_FAILED)
             return buf;
     }
-    buf = aligned_alloc(PAGE, round_up(size + ALIGN, PAGE));
+    buf = aligned_alloc(PAGE, size + PAGE);
     return buf ? (char *)buf + ALIGN : NULL;
 }
 
@@ -103,6 +107,7 @@ void *wfs_buffers_get(struct buffers *b, size_t size)
     void *buf;
     bool map;
 
+    size = wfs_buffers_held(size);
     pthread_mutex_lock(&b->lock);
     buf = take_spare(b, size);
     map = b->n_mapped < MAPPED_MAX;
@@ -130,9 +135,10 @@ void wfs_buffers_put(struct buffers *b, void *buf, size_t size)
 
     if (!buf)
         return;
+    size = wfs_buffers_held(size);
     pthread_mutex_lock(&b->lock);
     b->allocated -= size;
-    if (size < MAPPED_MIN || size > b->spare_max || size % PAGE != 0) { /* an odd size is not asked for again */
+    if (size < MAPPED_MIN || size > b->spare_max) {
         old[n_old++] = (struct spare){ buf, size };
     } else {
         while (b->n_spare == N_SPARE || b->spare_bytes + size > b->spare_max) {

@@ -49,6 +49,12 @@ bool wfs_cache_reserve(struct wfs_cache *c, struct wfs_room *room);
 /* Unpins n blocks (NULLs are skipped) and gives bytes back, in one step. */
 void wfs_cache_release(struct wfs_cache *c, struct wfs_block *const *blocks, size_t n, uint64_t bytes);
 
+/*
+ * The same for a reader after whom nobody comes (export): blocks that were read through once and that nobody else holds
+ * are let go at once. Their memory goes round, warm, instead of filling the cache a page fault at a time.
+ */
+void wfs_cache_release_passed(struct wfs_cache *c, struct wfs_block *const *blocks, size_t n, uint64_t bytes);
+
 /* What a block of size bytes is charged. */
 uint64_t wfs_cache_charge(uint64_t size);
 

@@ -79,6 +79,7 @@ struct wfs_read { /* owned by the caller from wfs_engine_read until wfs_engine_r
     struct wfs_object *object;
     uint64_t offset;
     size_t len; /* cut to the file's end by wfs_engine_read */
+    bool passing; /* the reader goes through once and nobody follows: what it has read is not kept */
     void (*done)(struct wfs_read *r); /* once, from any thread, possibly before wfs_engine_read returns */
     int result;         /* 0 or a negative errno: -EIO, -ENOMEM, -ESTALE, -ECANCELED */
     struct iovec *iov;  /* the bytes, in order, n_iov pieces that sum to len; pinned until wfs_engine_read_done */

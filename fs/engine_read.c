@@ -118,7 +118,7 @@ void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r)
     free(rd->look_ios); /* the pool and its rings are through with it */
     wfs_cache_buffer_put(e->cache, rd->flat, rd->flat_iov.iov_len);
     if (rd->room.bytes > 0)
-        wfs_cache_release(e->cache, rd->blocks, rd->n_tiles, rd->room.bytes);
+        (r->passing ? wfs_cache_release_passed : wfs_cache_release)(e->cache, rd->blocks, rd->n_tiles, rd->room.bytes);
     wfs_object_state_unref(rd->state);
     free(rd);
 }

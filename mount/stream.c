@@ -41,7 +41,9 @@ static void start(struct wfs_stream *s, struct slot *slot)
 
     if (left == 0)
         return;
-    slot->read = (struct wfs_read){ .object = s->object, .offset = s->next_offset, .done = on_done };
+    slot->read = (struct wfs_read){
+        .object = s->object, .offset = s->next_offset, .passing = true, .done = on_done
+    };
     slot->read.len = left < PIECE ? (size_t)left : PIECE;
     slot->open = true;
     slot->done = false;

@@ -272,6 +272,36 @@ static void admitted(struct wfs_room *room)
     --*q->depth;
 }
 
+/* Whoever passes through once leaves nothing behind, but what another reads, or has come back to, stays. */
+static void passing_leaves_nothing(void **state)
+{
+    struct wfs_cache *c = new_cache(1 << 20);
+    uint64_t need = wfs_cache_charge(SIZE);
+    struct catch w[2] = { catcher(), catcher() };
+    struct wfs_cache_stats stats;
+    struct wfs_block *b, *same;
+
+    (void)state;
+    reserve(c, 2 * need);
+    assert_int_equal(get(c, 1, 0, &w[0], &b), WFS_CACHE_FILL);
+    fill(c, b, 0);
+    wfs_cache_publish(c, b, 0, 0);
+    wfs_cache_release_passed(c, &b, 1, need);
+    wfs_cache_stats(c, &stats);
+    assert_int_equal(stats.allocated, 0);
+    assert_int_equal(get(c, 1, 0, &w[0], &b), WFS_CACHE_FILL); /* nothing is there any more */
+    fill(c, b, 0);
+    wfs_cache_publish(c, b, 0, 0);
+    assert_int_equal(get(c, 1, 0, &w[1], &same), WFS_CACHE_HIT);
+    reserve(c, need);
+    wfs_cache_release_passed(c, &b, 1, need);
+    wfs_cache_release(c, &same, 1, need);
+    wfs_cache_stats(c, &stats);
+    assert_int_equal(stats.allocated, SIZE);
+    assert_true(visit(c, 1, 0));
+    wfs_cache_free(c);
+}
+
 static void room_comes_in_turn(void **state)
 {
     enum { N = 300 };
@@ -500,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_scan_does_not_wash_out_what_is_used),
         cmocka_unit_test(ahead_takes_nothing_and_is_kept_for_its_reader),
         cmocka_unit_test(waiting_for_read_ahead_is_told_once),
+        cmocka_unit_test(passing_leaves_nothing),
         cmocka_unit_test(room_comes_in_turn),
         cmocka_unit_test(dropped),
         cmocka_unit_test(storm),
