@@ -1,4 +1,5 @@
 /* How many CPUs this process may use. */
+#include "base/cgroup.h"
 #include "pool.h"
 
 #include <errno.h>
@@ -29,114 +30,36 @@ static unsigned affinity(void)
     return 1;
 }
 
-static unsigned quota_of(long long quota, long long period)
+static uint64_t quota_of(long long quota, long long period)
 {
-    long long cpus;
-
     if (quota <= 0 || period <= 0)
-        return UINT_MAX;
-    cpus = quota / period + (quota % period != 0);
-    return cpus > INT_MAX ? UINT_MAX : (unsigned)cpus;
+        return UINT64_MAX;
+    return (uint64_t)(quota / period + (quota % period != 0));
 }
 
-static bool read_line(const char *folder, const char *name, char *line, int size)
-{
-    char path[PATH_MAX];
-    FILE *f;
-    bool ok;
-
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return false;
-    f = fopen(path, "re");
-    if (!f)
-        return false;
-    ok = fgets(line, size, f) != NULL;
-    fclose(f);
-    return ok;
-}
-
-static unsigned folder_quota(const char *folder, bool v2)
+static uint64_t folder_quota(const char *folder, bool v2)
 {
     char line[128];
     long long quota, period;
 
     if (v2) { /* "max 100000" or "150000 100000" */
-        if (!read_line(folder, "cpu.max", line, sizeof line) || sscanf(line, "%lld %lld", &quota, &period) != 2)
-            return UINT_MAX;
+        if (!wfs_cgroup_line(folder, "cpu.max", line, sizeof line) || sscanf(line, "%lld %lld", &quota, &period) != 2)
+            return UINT64_MAX;
         return quota_of(quota, period);
     }
-    if (!read_line(folder, "cpu.cfs_quota_us", line, sizeof line))
-        return UINT_MAX;
+    if (!wfs_cgroup_line(folder, "cpu.cfs_quota_us", line, sizeof line))
+        return UINT64_MAX;
     quota = strtoll(line, NULL, 10); /* -1 = none */
-    if (!read_line(folder, "cpu.cfs_period_us", line, sizeof line))
-        return UINT_MAX;
+    if (!wfs_cgroup_line(folder, "cpu.cfs_period_us", line, sizeof line))
+        return UINT64_MAX;
     return quota_of(quota, strtoll(line, NULL, 10));
-}
-
-/* The smallest quota from path (below root) up to root itself. */
-static unsigned chain_quota(const char *root, const char *path, bool v2)
-{
-    char folder[PATH_MAX];
-    size_t root_len = strlen(root);
-    unsigned least = UINT_MAX;
-
-    if (snprintf(folder, sizeof folder, "%s%s", root, path) >= (int)sizeof folder)
-        return UINT_MAX;
-    for (;;) {
-        unsigned quota = folder_quota(folder, v2);
-        char *slash = strrchr(folder, '/');
-
-        if (quota < least)
-            least = quota;
-        if (!slash || (size_t)(slash - folder) < root_len)
-            return least;
-        *slash = 0;
-    }
-}
-
-/* Whether a list such as "cpu,cpuacct" has the word. */
-static bool has_word(const char *list, size_t len, const char *word)
-{
-    size_t n = strlen(word);
-
-    for (size_t at = 0; at + n <= len;) {
-        const char *comma = memchr(list + at, ',', len - at);
-        size_t end = comma ? (size_t)(comma - list) : len;
-
-        if (end - at == n && memcmp(list + at, word, n) == 0)
-            return true;
-        at = end + 1;
-    }
-    return false;
 }
 
 unsigned wfs_pool_cgroup_quota(const char *cgroup_file, const char *mount)
 {
-    FILE *f = fopen(cgroup_file, "re");
-    unsigned least = UINT_MAX;
-    char line[PATH_MAX];
+    uint64_t cpus = wfs_cgroup_least(cgroup_file, mount, "cpu", folder_quota);
 
-    if (!f)
-        return UINT_MAX;
-    while (fgets(line, sizeof line, f)) { /* "0::/path" is v2, "4:cpu,cpuacct:/path" v1 */
-        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-        char root[PATH_MAX];
-        unsigned quota = UINT_MAX;
-        bool v2;
-
-        if (!path)
-            continue;
-        path[strcspn(path, "\n")] = 0;
-        v2 = path == list + 1;
-        if (v2 || has_word(list + 1, (size_t)(path - list - 1), "cpu")) {
-            if (snprintf(root, sizeof root, "%s%s", mount, v2 ? "" : "/cpu") < (int)sizeof root)
-                quota = chain_quota(root, path + 1, v2);
-        }
-        if (quota < least)
-            least = quota;
-    }
-    fclose(f);
-    return least;
+    return cpus > INT_MAX ? UINT_MAX : (unsigned)cpus;
 }
 
 unsigned wfs_pool_default_workers(void)

@@ -145,11 +145,17 @@ static int take_letters(struct parser *p, const char *arg)
 
 static int take_positional(struct parser *p, const char *arg)
 {
-    if (p->n_positionals == count_positionals(p->command))
+    size_t n = count_positionals(p->command), at = p->n_positionals < n ? p->n_positionals : n - 1;
+    const char *name = p->command->positionals[at];
+
+    if (p->n_positionals == n && !strstr(name, "..."))
         return wfs_error_set(&p->err, EINVAL, "\"%s\" is one argument too many", arg);
     if (!*arg)
-        return wfs_error_set(&p->err, EINVAL, "%s is empty", p->command->positionals[p->n_positionals]);
-    p->args->positional[p->n_positionals++] = arg;
+        return wfs_error_set(&p->err, EINVAL, "%s is empty", name);
+    if (p->n_positionals < n)
+        p->args->positional[p->n_positionals++] = arg;
+    else
+        p->argv[p->args->n_more++] = (char *)arg; /* in the place of one that was taken before */
     return 0;
 }
 
@@ -160,6 +166,7 @@ int wfs_arguments_parse(const struct wfs_command *command, int argc, char **argv
     int r = 0;
 
     memset(args, 0, sizeof *args);
+    args->more = argv;
     wfs_options_init(&args->options);
     while (p.at < argc && r == 0) {
         const char *arg = argv[p.at++];

@@ -21,6 +21,8 @@ struct wfs_flag {
 struct wfs_arguments {
     /* all that the command names are there, but optional ones may be NULL */
     const char *positional[WFS_MAX_POSITIONALS];
+    char **more; /* where the last may be repeated: the further ones, n_more of them */
+    int n_more;
     /* by index in the command's table: NULL not given, else its value or "" */
     const char *flag[WFS_MAX_FLAGS];
     struct wfs_options options;
@@ -28,7 +30,8 @@ struct wfs_arguments {
 
 struct wfs_command {
     const char *name, *summary;
-    const char *const *positionals; /* names for messages ("SOURCE"), NULL at the end; all are needed */
+    /* names for messages ("SOURCE"), NULL at the end; all are needed; the last may be repeated when it ends in "..." */
+    const char *const *positionals;
     const struct wfs_flag *flags;   /* may be NULL */
     bool takes_options;             /* --key=value for each option of the mount */
     const char *about, *examples;   /* paragraphs of --help */

@@ -1,13 +1,10 @@
-#include "base/blob.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "commands.h"
 #include "human.h"
 #include "json.h"
-#include "mountpoint.h"
+#include "status_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,35 +14,6 @@ static const struct wfs_flag flags[] = {
     [JSON] = { "json", 'j', WFS_FLAG_PLAIN, "print status.json (schema: docs/operations.md)" },
     { 0 },
 };
-
-static int read_status(const char *mountpoint, struct wfs_buf *out, struct wfs_error *err)
-{
-    WFS_CLEANUP(wfs_free) char *path = NULL;
-    WFS_CLEANUP(wfs_close) int fd = -1;
-
-    if (asprintf(&path, "%s/.weightfs/status.json", mountpoint) < 0)
-        return wfs_error_set(err, ENOMEM, "out of memory");
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOTCONN)
-        return wfs_error_set(err, ENOTCONN, "the mount at %s is dead; `weightfs umount %s` takes it away", mountpoint,
-                             mountpoint);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return wfs_error_set(err, ENOENT, "%s is not a weightfs mount: there is no .weightfs/status.json in it",
-                             mountpoint);
-    if (fd < 0)
-        return wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
-    for (;;) {
-        void *room = wfs_buf_reserve(out, 1 << 20);
-        ssize_t n = room ? read(fd, room, 1 << 20) : 0;
-
-        if (n < 0)
-            return wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
-        if (n == 0)
-            break;
-        out->len += (size_t)n;
-    }
-    return out->failed ? wfs_error_set(err, ENOMEM, "out of memory") : 0;
-}
 
 /* One counter: "cache bytes   12345 (12.1 KiB)". */
 static void print_value(const char *group, const cJSON *value)
@@ -135,7 +103,7 @@ static int run(const struct wfs_command *command, struct wfs_arguments *args)
 {
     WFS_CLEANUP(wfs_buf_done) struct wfs_buf text = WFS_BUF_INIT;
     struct wfs_error err = { 0 };
-    int r = read_status(args->positional[0], &text, &err);
+    int r = wfs_status_file_read(args->positional[0], &text, &err);
 
     if (r == 0 && args->flag[JSON])
         fwrite(text.data, 1, text.len, stdout);

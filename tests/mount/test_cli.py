@@ -14,7 +14,7 @@ import time
 import pytest
 import rig
 
-COMMANDS = ["mount", "umount", "ls", "info", "export", "verify", "stats"]
+COMMANDS = ["mount", "umount", "ls", "info", "export", "verify", "warm", "stats"]
 
 
 def test_help_teaches_with_an_example():
@@ -45,6 +45,8 @@ def test_help_teaches_with_an_example():
         ["export", "/a"],
         ["verify", "/a", "b"],
         ["stats"],
+        ["warm", "/a"],
+        ["warm", "/a", "b", ""],
         ["ls", "--nonsense", "/a"],
         ["ls", "--workers=x", "/a"],
         ["ls", "--workers=-1", "/a"],

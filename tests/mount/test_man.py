@@ -8,7 +8,7 @@ import pytest
 import rig
 
 PAGES = ["weightfs.1", "mount.weightfs.8"]
-COMMANDS = ["mount", "umount", "ls", "info", "export", "verify", "stats"]
+COMMANDS = ["mount", "umount", "ls", "info", "export", "verify", "warm", "stats"]
 
 
 def page(name):
