@@ -168,4 +168,20 @@ static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
     }
 }
 
+/* Words for where there may not be enough for many lanes (with AVX-512 they have half as many): the same here. */
+#define SHORT_LANES LANES
+typedef vf vs;
+typedef vm vsm;
+
+static inline vs vs_load(const float *p) { return vf_load(p); }
+static inline void vs_store(float *p, vs a) { vf_store(p, a); }
+static inline vs vs_set(float v) { return vf_set(v); }
+static inline vs vs_add(vs a, vs b) { return vf_add(a, b); }
+static inline vs vs_sub(vs a, vs b) { return vf_sub(a, b); }
+static inline vs vs_mul(vs a, vs b) { return vf_mul(a, b); }
+static inline vs vs_div(vs a, vs b) { return vf_div(a, b); }
+static inline vs vs_min(vs a, vs b) { return vf_min(a, b); }
+static inline vsm vs_lt(vs a, vs b) { return vf_lt(a, b); }
+static inline vs vs_pick(vsm m, vs yes, vs no) { return vf_pick(m, yes, no); }
+
 #endif

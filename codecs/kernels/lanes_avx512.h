@@ -134,4 +134,20 @@ static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
     }
 }
 
+/* Words of half as many lanes, where there is not enough for LANES. */
+#define SHORT_LANES 8
+typedef __m256 vs;
+typedef __mmask8 vsm;
+
+static inline vs vs_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vs_store(float *p, vs a) { _mm256_storeu_ps(p, a); }
+static inline vs vs_set(float v) { return _mm256_set1_ps(v); }
+static inline vs vs_add(vs a, vs b) { return _mm256_add_ps(a, b); }
+static inline vs vs_sub(vs a, vs b) { return _mm256_sub_ps(a, b); }
+static inline vs vs_mul(vs a, vs b) { return _mm256_mul_ps(a, b); }
+static inline vs vs_div(vs a, vs b) { return _mm256_div_ps(a, b); }
+static inline vs vs_min(vs a, vs b) { return _mm256_min_ps(a, b); } /* a < b ? a : b */
+static inline vsm vs_lt(vs a, vs b) { return _mm256_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vs vs_pick(vsm m, vs yes, vs no) { return _mm256_mask_blend_ps(m, no, yes); }
+
 #endif

@@ -1,7 +1,8 @@
 /*
  * Template of the search of the grid types for one instruction set; include a lanes_*.h first. One sub-block per lane
  * for levels, sums and decisions: each lane does the plain C version's operations in its order. The neighbours of a
- * group are compared side by side (grid_near_x86.h, grid_near_neon.h).
+ * group are sought for all slopes together (grid_runs_lanes.h), and once more for the best scale, where they are
+ * compared side by side (grid_near_x86.h, grid_near_neon.h).
  *
  * Left to plain C, sub-block by sub-block: what is no number, weights below zero, magnitudes for which a sum could
  * become infinite, and slopes for which ggml's rounding could wrap.
@@ -15,7 +16,7 @@
 #include "grid_near_neon.h"
 #endif
 
-#define IQ_INLINE static inline __attribute__((always_inline))
+#include "grid_runs_lanes.h"
 
 enum { IQ_LANE_STRIDE = sizeof(struct iq_sub) / sizeof(float) };
 
@@ -24,10 +25,9 @@ struct iq_lanes {
     struct iq_sub sub[LANES];
     float max[LANES], range[LANES];
     vf x[IQG_MAX_SUB], w[IQG_MAX_SUB], wx[IQG_MAX_SUB];
-    vi best_codes[IQG_MAX_GROUPS];
     uint32_t live; /* lanes that are searched here */
-    uint32_t codes[IQG_MAX_GROUPS][LANES], on[LANES];
-    vi best_on;
+    struct iq_codes codes;
+    vi best_slope; /* its number, or -1 */
     vf best, scale;
 };
 
@@ -47,14 +47,14 @@ static inline bool iq_plain(const struct iq_kind *k, const struct iq_sub *s, flo
     return sound && range > 1e-30f && range < 1e10f && most / range < 1e4f;
 }
 
-/* The codes for slope id, before neighbours. */
-IQ_INLINE void iq_lane_codes(struct iq_lanes *s, vf id, int sub, int group)
+/* The codes for slope number `slope` (id), before neighbours, and where runs begin; before: the slope before's. */
+IQ_INLINE void iq_lane_codes(struct iq_lanes *s, int slope, vf id, vi before[IQG_MAX_GROUPS], int sub, int group)
 {
     int bits = group == 8 ? 2 : 4, levels = group == 8 ? 3 : 8;
     vi zero = vf_bits(vf_set(12582912)), top = vi_add(zero, vi_set(levels - 1));
 
     for (int i = 0; i < sub / group; i++) {
-        vi code = vi_set(0);
+        vi code = vi_set(0), begins = vi_load(s->codes.begins[i]), other;
 
 #pragma GCC unroll 8
         for (int j = 0; j < group; j++) {
@@ -64,43 +64,38 @@ IQ_INLINE void iq_lane_codes(struct iq_lanes *s, vf id, int sub, int group)
             code = vi_or(code, vi_shl(l, bits * j));
         }
         code = vi_and(code, vi_set(0xffff));
-        memcpy(s->codes[i], &code, sizeof code);
+        vi_put_words(s->codes.near[slope][i], code);
+        other = vi_sub(vi_set(0), vi_min_u(vi_sub(code, before[i]), vi_set(1))); /* all bits, or none */
+        begins = vi_or(begins, vi_and(other, vi_set((int32_t)(1u << slope))));
+        memcpy(s->codes.begins[i], &begins, sizeof begins);
+        before[i] = code;
     }
 }
 
-/* Grid points for the codes of all lanes. */
-IQ_INLINE void iq_lane_nearest(const struct iq_kind *k, const struct iq_grid *g, struct iq_lanes *s, vf scale, int sub,
+/* Grid points for the codes of all live lanes. */
+IQ_INLINE void iq_lane_nearest(const struct iq_grid *g, struct iq_lanes *s, const float *slopes, int n_slopes, int sub,
                                int group)
 {
-    float scales[LANES];
-
-    vf_store(scales, scale);
     for (int lane = 0; lane < LANES; lane++) {
-        const struct iq_sub *one = &s->sub[lane];
-        unsigned on = 0;
+        float scales[IQ_SLOPES_ROOM];
 
         if (!(s->live >> lane & 1))
             continue;
-        for (int i = 0; i < sub / group; i++) {
-            unsigned code = s->codes[i][lane];
-            int use = group == 8 ? nearest_8(k, g, code, one->x + 8 * i, one->root + 8 * i, scales[lane])
-                                 : nearest_4(k, g, code, one->x + 4 * i, one->root + 4 * i, scales[lane]);
-
-            on |= (unsigned)(code == (unsigned)use) << i;
-            s->codes[i][lane] = (unsigned)use;
-        }
-        s->on[lane] = on;
+        for (int at = 0; at + SHORT_LANES <= IQ_SLOPES_ROOM; at += SHORT_LANES)
+            vs_store(scales + at, vs_div(vs_set(1), vs_div(vs_load(slopes + at), vs_set(s->range[lane]))));
+        for (int i = 0; i < sub / group; i++)
+            iq_runs_nearest(g, &s->codes, lane, i, &s->sub[lane], scales, n_slopes, group);
     }
 }
 
-IQ_INLINE void iq_lane_judge(struct iq_lanes *s, int sub, int group)
+IQ_INLINE void iq_lane_judge(struct iq_lanes *s, int slope, int sub, int group)
 {
     int bits = group == 8 ? 2 : 4, mask = group == 8 ? 6 : 14;
     vf xq = vf_set(0), q2 = vf_set(0), scale;
     vm better;
 
     for (int i = 0; i < sub / group; i++) {
-        vi code = vi_shl(vi_load(s->codes[i]), 1);
+        vi code = vi_shl(vi_get_words(s->codes.used[slope][i]), 1);
 
 #pragma GCC unroll 8
         for (int j = 0; j < group; j++) {
@@ -116,9 +111,7 @@ IQ_INLINE void iq_lane_judge(struct iq_lanes *s, int sub, int group)
     scale = vf_div(xq, q2);
     s->scale = vf_pick(better, scale, s->scale);
     s->best = vf_pick(better, vf_mul(scale, xq), s->best);
-    for (int i = 0; i < sub / group; i++)
-        s->best_codes[i] = vf_bits(vf_pick(better, vi_floats(vi_load(s->codes[i])), vi_floats(s->best_codes[i])));
-    s->best_on = vf_bits(vf_pick(better, vi_floats(vi_load(s->on)), vi_floats(s->best_on)));
+    s->best_slope = vf_bits(vf_pick(better, vi_floats(vi_set(slope)), vi_floats(s->best_slope)));
 }
 
 /* The sub-blocks' values and weights, one sub-block per lane. */
@@ -214,19 +207,39 @@ IQ_INLINE vf iq_lane_positive(const struct iq_lanes *s, int sub, int top)
 /* All slopes, for the live lanes. */
 IQ_INLINE void iq_lane_search(const struct iq_kind *k, const struct iq_grid *g, struct iq_lanes *s, int sub, int group)
 {
-    int n = sub / group;
+    float slopes[IQ_SLOPES_ROOM];
+    int n_slopes = 2 * k->steps + 1;
+    vi before[IQG_MAX_GROUPS];
 
-    s->best_on = vi_set(k->again == IQ_AGAIN_ALL_IF_ANY_OFF_GRID ? 0 : (1 << n) - 1);
-    for (int i = 0; i < n; i++)
-        s->best_codes[i] = vi_set(0);
+    for (int i = 0; i < IQ_SLOPES_ROOM; i++)
+        slopes[i] = (float)(2 * k->levels - 1) + (float)(i < n_slopes ? i - k->steps : 0) * k->step;
+    for (int i = 0; i < IQG_MAX_GROUPS; i++)
+        before[i] = vi_set(-1); /* no code */
+    memset(s->codes.begins, 0, sizeof s->codes.begins);
+    for (int i = 0; i < n_slopes; i++)
+        iq_lane_codes(s, i, vf_div(vf_set(slopes[i]), vf_load(s->range)), before, sub, group);
+    iq_lane_nearest(g, s, slopes, n_slopes, sub, group);
     s->best = vf_set(0);
-    for (int step = -k->steps; step <= k->steps; step++) {
-        vf id = vf_div(vf_set((float)(2 * k->levels - 1) + (float)step * k->step), vf_load(s->range));
+    s->best_slope = vi_set(-1);
+    for (int i = 0; i < n_slopes; i++)
+        iq_lane_judge(s, i, sub, group);
+}
 
-        iq_lane_codes(s, id, sub, group);
-        iq_lane_nearest(k, g, s, vf_div(vf_set(1), id), sub, group);
-        iq_lane_judge(s, sub, group);
+/* A lane's codes under its best slope; gives which of its groups were on the grid there. */
+IQ_INLINE unsigned iq_lane_best(const struct iq_kind *k, const struct iq_codes *c, int slope, int lane, int groups,
+                                uint16_t *ret)
+{
+    unsigned on = 0;
+
+    if (slope < 0) {
+        memset(ret, 0, (size_t)groups * sizeof *ret);
+        return k->again == IQ_AGAIN_ALL_IF_ANY_OFF_GRID ? 0 : (1u << groups) - 1;
     }
+    for (int i = 0; i < groups; i++) {
+        ret[i] = c->used[slope][i][lane];
+        on |= (unsigned)(ret[i] == c->near[slope][i][lane]) << i; /* a neighbour is never the code itself */
+    }
+    return on;
 }
 
 /* One of a block's sub-blocks is done: its scale, signs and codes. */
@@ -251,6 +264,7 @@ IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, c
     struct iq_lanes s;
     int per_block = IQG_ELEMS / sub, groups = sub / group;
     float scale[LANES];
+    int32_t best_slope[LANES];
     uint32_t odd = 0;
 
     memset(&s.sub, 0, sizeof s.sub);
@@ -301,13 +315,15 @@ IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, c
         }
     }
     s.scale = vf_load(scale);
+    s.best_slope = vi_set(-1);
     if (s.live)
         iq_lane_search(k, g, &s, sub, group);
     vf_store(scale, s.scale);
+    memcpy(best_slope, &s.best_slope, sizeof best_slope);
     for (int lane = 0; lane < LANES; lane++) {
         int j = first + lane, b = j / per_block, in = j % per_block;
         uint16_t *codes = f[b].codes + groups * in;
-        uint32_t each[LANES];
+        unsigned on;
 
         if (!((s.live | odd) >> lane & 1))
             continue;
@@ -321,12 +337,8 @@ IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, c
                 f[b].zero |= 1u << in;
             continue;
         }
-        for (int i = 0; i < groups; i++) {
-            memcpy(each, &s.best_codes[i], sizeof each);
-            codes[i] = (uint16_t)each[lane];
-        }
-        memcpy(each, &s.best_on, sizeof each);
-        if (!iq_again(k, g, &s.sub[lane], each[lane], group == 8 ? nearest_8 : nearest_4, codes, &scale[lane]) ||
+        on = iq_lane_best(k, &s.codes, best_slope[lane], lane, groups, codes);
+        if (!iq_again(k, g, &s.sub[lane], on, group == 8 ? nearest_8 : nearest_4, codes, &scale[lane]) ||
             scale[lane] != scale[lane])
             *bad |= 1u << b;
         else
