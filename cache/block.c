@@ -38,6 +38,14 @@ int wfs_cache_new(uint64_t limit, bool compress, struct wfs_cache **ret)
     return 0;
 }
 
+void wfs_cache_set_aside(struct wfs_cache *c, uint64_t bytes)
+{
+    pthread_mutex_lock(&c->lock);
+    assert(bytes < c->limit && c->reserved == 0);
+    c->limit -= bytes;
+    pthread_mutex_unlock(&c->lock);
+}
+
 void wfs_cache_free(struct wfs_cache *c)
 {
     if (!c)

@@ -31,6 +31,8 @@ struct wfs_key {
 
 /* Limit in bytes. compress: keep blocks that shrink packed by lz4 when they would be evicted. 0 or -ENOMEM. */
 int wfs_cache_new(uint64_t limit, bool compress, struct wfs_cache **ret);
+/* Before anything is asked for: makes the limit smaller by bytes, for memory that others hold (wfs_block_hold). */
+void wfs_cache_set_aside(struct wfs_cache *c, uint64_t bytes);
 void wfs_cache_free(struct wfs_cache *c); /* nothing is pinned, filling or waiting any more */
 
 /* ---- room ---- */

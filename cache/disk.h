@@ -106,7 +106,7 @@ void wfs_disk_view_unref(struct wfs_disk_view *v);
 
 /*
  * The view's files, opened when they are not: NULL when the disk is off, there are none and none can be made, or another
- * thread is opening them. [waits]
+ * thread has been opening them for a while. [waits]
  */
 struct wfs_disk_files *wfs_disk_files_get(struct wfs_disk_view *v);
 void wfs_disk_files_put(struct wfs_disk_files *f);

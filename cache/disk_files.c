@@ -12,7 +12,10 @@
 #include <sys/random.h>
 #include <sys/uio.h>
 
-enum { MAX_OPEN = 128 /* views with files: two descriptors each */ };
+enum {
+    MAX_OPEN = 128, /* views with files: two descriptors each */
+    OPEN_MS = 200,  /* how long others wait for who opens them */
+};
 
 void wfs_disk_name(const struct wfs_disk_view *v, const char *ending, char ret[64])
 {
@@ -333,7 +336,8 @@ static void keep_files(struct wfs_disk_view *v, struct wfs_disk_files *f)
 
     pthread_mutex_lock(&d->lock);
     pthread_mutex_lock(&v->lock);
-    v->opening = false;
+    v->opening = v->slow = false;
+    pthread_cond_broadcast(&v->opened);
     if (f) {
         v->files = wfs_disk_files_ref(f);
         v->scan = true; /* all may be there already */
@@ -351,6 +355,19 @@ static void keep_files(struct wfs_disk_view *v, struct wfs_disk_files *f)
     }
 }
 
+/* Locked. For a short while: a disk that hangs is not waited for. */
+static void wait_opened(struct wfs_disk_view *v)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)OPEN_MS * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (v->opening && !v->slow)
+        v->slow = pthread_cond_timedwait(&v->opened, &v->lock, &until) == ETIMEDOUT && v->opening;
+}
+
 struct wfs_disk_files *wfs_disk_files_get(struct wfs_disk_view *v)
 {
     struct wfs_disk_files *f = NULL;
@@ -360,6 +377,7 @@ struct wfs_disk_files *wfs_disk_files_get(struct wfs_disk_view *v)
     if (!wfs_disk_is(v->disk, WFS_DISK_READ_ONLY))
         return NULL;
     pthread_mutex_lock(&v->lock);
+    wait_opened(v);
     if (v->files)
         f = wfs_disk_files_ref(v->files);
     else if (!v->opening)
@@ -443,6 +461,7 @@ void wfs_disk_read_failed(struct wfs_disk_view *v, const struct wfs_disk_files *
 
 int wfs_disk_view_new(struct wfs_disk *d, const struct wfs_disk_shape *shape, struct wfs_disk_view **ret)
 {
+    pthread_condattr_t monotonic;
     struct wfs_disk_view *v;
 
     if (shape->n_tiles > WFS_DISK_MAX_TILES || shape->size > INT64_MAX)
@@ -463,6 +482,10 @@ int wfs_disk_view_new(struct wfs_disk *d, const struct wfs_disk_shape *shape, st
     v->disk = d;
     wfs_disk_hex(&shape->key, v->hex);
     pthread_mutex_init(&v->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&v->opened, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     pthread_mutex_lock(&d->lock);
     v->next = d->views;
     if (v->next)
@@ -498,6 +521,7 @@ void wfs_disk_view_unref(struct wfs_disk_view *v)
     pthread_mutex_unlock(&d->lock);
     wfs_disk_files_put(v->files);
     v->shape.content->free(v->shape.ctx);
+    pthread_cond_destroy(&v->opened);
     pthread_mutex_destroy(&v->lock);
     free((char *)v->shape.model);
     free((char *)v->shape.name);

@@ -44,7 +44,9 @@ struct wfs_disk_view {
 
     pthread_mutex_t lock; /* a leaf; no I/O under it; protects what follows */
     struct wfs_disk_files *files;
+    pthread_cond_t opened; /* opening became false */
     bool opening;
+    bool slow;            /* opening takes longer than anybody should wait */
     bool scan;            /* tiles have come: all may be there */
     bool verify;          /* somebody wants the whole file verified */
     bool verified;        /* the whole file was found right when it looked like this: */

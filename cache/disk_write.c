@@ -116,6 +116,7 @@ static void write_tile(struct wfs_disk *d, struct wfs_disk_tile *t)
     }
     f = files_to_write(v);
     if (!f || !f->writable) {
+        atomic_fetch_add(&d->dropped, 1);
         wfs_disk_files_put(f);
         return;
     }

@@ -26,8 +26,7 @@ int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine *
         wfs_engine_free(e);
         return r;
     }
-    e->disk_room.bytes = options->disk_queue;
-    wfs_cache_reserve(e->cache, &e->disk_room); /* nothing else is reserved yet: there is room */
+    wfs_cache_set_aside(e->cache, options->disk_queue);
     *ret = e;
     return 0;
 }

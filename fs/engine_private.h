@@ -15,7 +15,6 @@ struct wfs_engine {
     const struct wfs_kernels *kernels;
     struct wfs_job tend; /* one at a time: */
     atomic_bool tending;
-    struct wfs_room disk_room; /* for the disk's queue, reserved for good */
     atomic_uint_fast64_t next_id, bytes_served, read_errors, tiles_loaded;
 };
 

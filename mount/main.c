@@ -10,7 +10,8 @@
 
 static const struct wfs_command *const commands[] = {
     &wfs_command_mount, &wfs_command_umount, &wfs_command_ls, &wfs_command_info,
-    &wfs_command_export, &wfs_command_verify, &wfs_command_warm, &wfs_command_stats,
+    &wfs_command_export, &wfs_command_verify, &wfs_command_warm, &wfs_command_stats, &wfs_command_cache_key,
+    &wfs_command_cache_ls, &wfs_command_cache_prune,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -20,7 +21,7 @@ static void help(FILE *f)
     fputs("weightfs shows a folder of model weights in the formats that programs want to read.\n"
           "\nUsage: weightfs COMMAND [OPTION]… ARGUMENT…\n\nCommands:\n", f);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(f, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(f, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n`weightfs COMMAND --help` says more. `weightfs --version` names the version.\n"
           "\nExample:\n"
           "  weightfs mount ~/models/Llama-3.2-1B /mnt/llama\n"
@@ -33,13 +34,36 @@ static void version(void)
     printf("weightfs %s\nkernels: %s\nlibfuse: %s\n", WFS_VERSION, wfs_kernels_get()->isa, fuse_pkgversion());
 }
 
-static const struct wfs_command *find(const char *name)
+/* By one word or two ("cache ls"); *ret_words says how many were taken. */
+static const struct wfs_command *find(int argc, char **argv, int *ret_words)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+        const char *name = commands[i]->name, *space = strchr(name, ' ');
+        size_t first = space ? (size_t)(space - name) : strlen(name);
+
+        if (argc < 1 || strlen(argv[0]) != first || memcmp(argv[0], name, first) != 0)
+            continue;
+        if (space && (argc < 2 || strcmp(argv[1], space + 1) != 0))
+            continue;
+        *ret_words = space ? 2 : 1;
+        return commands[i];
     }
     return NULL;
+}
+
+/* The commands that begin with this word and have a second one. Whether there are any. */
+static bool help_group(FILE *f, const char *word)
+{
+    size_t len = strlen(word);
+    bool any = false;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strncmp(commands[i]->name, word, len) != 0 || commands[i]->name[len] != ' ')
+            continue;
+        fprintf(f, "%s  weightfs %-12s %s\n", any ? "" : "Commands:\n", commands[i]->name, commands[i]->summary);
+        any = true;
+    }
+    return any;
 }
 
 static int usage(const char *what, const char *name)
@@ -76,7 +100,9 @@ static int run(const struct wfs_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const struct wfs_command *command;
+    bool only_help, named;
     const char *cpu;
+    int words;
 
     if (!wfs_cpu_check(&cpu)) {
         char shown[200];
@@ -101,12 +127,18 @@ int main(int argc, char **argv)
     }
     if (argv[1][0] == '-')
         return usage("option", argv[1]);
-    command = find(strcmp(argv[1], "help") == 0 ? argv[2] : argv[1]);
-    if (!command)
-        return usage("command", strcmp(argv[1], "help") == 0 ? argv[2] : argv[1]);
-    if (strcmp(argv[1], "help") == 0) {
+    only_help = strcmp(argv[1], "help") == 0;
+    argv += only_help ? 2 : 1;
+    argc -= only_help ? 2 : 1;
+    command = find(argc, argv, &words);
+    if (!command) {
+        named = only_help || (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0));
+        return help_group(named ? stdout : stderr, argv[0]) ? (named ? WFS_EXIT_OK : WFS_EXIT_USAGE)
+                                                            : usage("command", argv[0]);
+    }
+    if (only_help) {
         wfs_arguments_help(command, stdout);
         return WFS_EXIT_OK;
     }
-    return run(command, argc - 2, argv + 2);
+    return run(command, argc - words, argv + words);
 }

@@ -100,7 +100,7 @@ static bool parse_number(const char *text, unsigned base, uint64_t *ret, const c
     return true;
 }
 
-static bool parse_size(const char *text, uint64_t *ret)
+bool wfs_options_parse_size(const char *text, uint64_t *ret)
 {
     static const char units[] = "kmgt";
     const char *rest;
@@ -221,7 +221,7 @@ static bool set_parsed(const struct row *row, void *field, const char *value)
 
     switch (row->kind) {
     case SIZE:
-        return value && parse_size(value, field);
+        return value && wfs_options_parse_size(value, field);
     case WORKERS:
         if (!value || !parse_number(value, 10, &v, &rest) || *rest || v < 1 || v > MAX_WORKERS)
             return false;

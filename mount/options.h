@@ -46,6 +46,9 @@ enum wfs_list_flags {
  */
 int wfs_options_set_list(struct wfs_options *o, const char *list, unsigned flags, struct wfs_error *err);
 
+/* "512M", "2GiB", "100000000": at least 1 MiB. False when it is malformed. */
+bool wfs_options_parse_size(const char *text, uint64_t *ret);
+
 /* Considers the name of each option. */
 void wfs_options_suggest(struct wfs_suggestion *s);
 

@@ -268,3 +268,127 @@ def test_small_memory(source, right, tmp_path):
         for _ in range(2):
             assert (mnt / "model-f32.gguf").read_bytes() == right(source, "model-f32.gguf")
         assert stats(mnt)["cache"]["peak_bytes"] <= 4 << 20
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An environment whose keys are remembered in a folder of the test's."""
+    (tmp_path / "xdg").mkdir()
+    return dict(os.environ, XDG_CACHE_HOME=str(tmp_path / "xdg"))
+
+
+def hub(source, root):
+    """The source as a hub's cache has it: links into blobs/, named by SHA-256. The folder's name is in the header."""
+    blobs, snapshot = root / "models--some--model" / "blobs", root / "models--some--model" / "snapshots" / "copy"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    for path in source.iterdir():
+        name = rig.file_hash(path)[0]
+        shutil.copy(path, blobs / name)
+        (snapshot / path.name).symlink_to(os.path.relpath(blobs / name, snapshot))
+    return snapshot
+
+
+def weights(source):
+    return sorted(source.glob("*.safetensors"))
+
+
+def test_cache_key(own, tmp_path, home):
+    source, folder = own(CASE), tmp_path / "cache"
+    wanted = "".join("%s  %s\n" % (rig.file_hash(path)[0], path.name) for path in weights(source))
+    assert rig.weightfs("cache", "key", source, env=home).out == wanted
+    assert len(list((tmp_path / "xdg" / "weightfs" / "weightfs-1").glob("*.key"))) == len(weights(source))
+    assert rig.weightfs("cache", "key", "--disk_cache", folder, source, env=home).out == wanted
+    assert rig.weightfs("cache", "key", "--check", source, env=home).out == wanted
+    # What is remembered is not computed again, and a changed file is.
+    record = sorted((tmp_path / "xdg" / "weightfs" / "weightfs-1").glob("*.key"))
+    before = [path.stat().st_mtime_ns for path in record]
+    rig.weightfs("cache", "key", source, env=home)
+    assert [path.stat().st_mtime_ns for path in record] == before
+    with open(weights(source)[0], "r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\1")
+    changed = "".join("%s  %s\n" % (rig.file_hash(path)[0], path.name) for path in weights(source))
+    assert changed != wanted
+    assert rig.weightfs("cache", "key", source, env=home).out == changed
+    # A record that is not as it was written is none.
+    for path in record:
+        text = path.read_text()
+        path.write_text(text.replace("sha256 ", "sha256 0")[: len(text)])
+    assert rig.weightfs("cache", "key", source, env=home).out == changed
+
+
+def test_copies_share_by_content(source, right, own, tmp_path, home):
+    """A copy and a hub's cache use what another made of the same content, and only of that."""
+    folder = tmp_path / "cache"
+    copy, links = own(CASE, "copy"), hub(source, tmp_path / "hub")
+    option = ["--disk_cache=%s" % folder]
+
+    def keys():
+        return {path.stem for path in files(folder, ".sums")}
+
+    rig.export(links, VIEW, *option, env=home)
+    assert len(keys()) == 1
+    rig.export(copy, VIEW, *option, env=home)
+    assert len(keys()) == 2
+    listed = json.loads(rig.weightfs("cache", "ls", "--json", folder).out)["views"]
+    assert {(view["model"], view["host_only"]) for view in listed} == {("some/model", False), ("copy", True)}
+    for path in files(folder, ".sums"):
+        os.utime(path, (1, 1))
+    rig.weightfs("cache", "key", "--disk_cache", folder, copy, env=home)
+    right_bytes = rig.export(copy, VIEW)
+    with rig.mounted(copy, tmp_path / "mnt", "disk_cache=%s" % folder) as mnt:
+        assert (mnt / VIEW).read_bytes() == right_bytes
+        assert stats(mnt)["cache"]["tiles_made"] == 0
+        assert stats(mnt)["disk_cache"]["shared"] is True
+    assert len(keys()) == 2
+
+
+def test_a_hub_s_name_is_not_believed_after_a_write(source, tmp_path, home):
+    folder, links = tmp_path / "cache", hub(source, tmp_path / "hub")
+    option = "--disk_cache=%s" % folder
+    assert rig.export(links, VIEW, option, env=home) == rig.export(links, VIEW)
+    assert json.loads(rig.weightfs("cache", "ls", "--json", folder).out)["views"][0]["host_only"] is False
+    with open(weights(links)[0], "r+b") as file:
+        file.seek(-2, 2)
+        last = file.read(1)
+        file.seek(-2, 2)
+        file.write(bytes([last[0] ^ 1]))
+    assert rig.export(links, VIEW, option, env=home) == rig.export(links, VIEW)
+    assert [view["host_only"] for view in json.loads(rig.weightfs("cache", "ls", "--json", folder).out)["views"]].count(
+        True
+    ) == 1
+    said = rig.weightfs("cache", "key", "--disk_cache", folder, links, env=home, code=1)
+    assert "is not what its name in the hub's cache says" in said.err
+    assert rig.export(links, VIEW, option, env=home) == rig.export(links, VIEW)
+
+
+def test_ls_and_prune(source, tmp_path):
+    folder = tmp_path / "cache"
+    for view in (VIEW, "model-f32.gguf"):
+        rig.export(source, view, "--disk_cache=%s" % folder)
+    os.utime(next(path for path in files(folder, ".sums") if b"model-f32" in path.read_bytes()), (86400, 86400))
+    lines = rig.weightfs("cache", "ls", folder).out.splitlines()
+    assert "model-f32.gguf" in lines[0] and "1970-01-0" in lines[0] and VIEW in lines[1] and lines[2].startswith("2 views")
+    assert "(this host only)" in lines[0]
+    size = sum(os.stat(path).st_blocks * 512 for path in files(folder))
+    said = rig.weightfs("cache", "prune", "--size=%d" % max(size - 1, 1 << 20), folder).out
+    assert "model-f32.gguf" in said and "1 view taken away" in said
+    assert rig.weightfs("cache", "prune", folder, code=2).err
+    assert rig.weightfs("cache", "prune", "--all", "--size=1G", folder, code=2).err
+    rig.weightfs("cache", "prune", "--all", folder)
+    assert not files(folder)
+    assert rig.weightfs("cache", "ls", tmp_path / "none", code=1).err
+    assert "cache prune" in rig.weightfs("cache", code=2).err
+    assert "cache prune" in rig.weightfs("cache", "--help").out
+
+
+def test_pruned_under_a_mount(source, right, tmp_path):
+    folder = tmp_path / "cache"
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % folder, "cache_size=16M") as mnt:
+        assert (mnt / VIEW).read_bytes() == right(source)
+        rig.weightfs("cache", "prune", "--all", folder)
+        assert (mnt / VIEW).read_bytes() == right(source)
+        shutil.rmtree(folder)
+        for view in (VIEW, "model-f32.gguf"):
+            assert (mnt / view).read_bytes() == right(source, view)
