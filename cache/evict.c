@@ -67,6 +67,9 @@ static void list_remove(struct wfs_cache *c, struct wfs_block *b)
     else
         l->oldest = b->newer;
     l->bytes -= wfs_cache_charge(b->size);
+    if (b->through)
+        c->through_bytes -= wfs_cache_charge(b->size);
+    b->through = false;
     b->list = LIST_NONE;
 }
 
@@ -79,7 +82,10 @@ static void list_place(struct wfs_cache *c, struct wfs_block *b)
         return;
     }
     if (!b->again) {
-        list_add(c, b, LIST_PASSED, b->read_bytes >= b->size);
+        b->through = b->read_bytes >= b->size;
+        list_add(c, b, LIST_PASSED, b->through);
+        if (b->through)
+            c->through_bytes += wfs_cache_charge(b->size);
         return;
     }
     list_add(c, b, LIST_KEPT, false);
@@ -92,15 +98,6 @@ static void list_place(struct wfs_cache *c, struct wfs_block *b)
     }
 }
 
-void wfs_evict_insert(struct wfs_cache *c, struct wfs_block *b)
-{
-    assert(!b->idle && b->pins == 0 && b->state == BLOCK_READY);
-    b->idle = true;
-    c->idle_bytes += wfs_cache_charge(b->size);
-    if (!b->packing) /* else wfs_cache_tend places it when it is through */
-        list_place(c, b);
-    wfs_evict_note_peak(c);
-}
 
 void wfs_evict_remove(struct wfs_cache *c, struct wfs_block *b)
 {
@@ -122,6 +119,22 @@ static void evict(struct wfs_cache *c, struct wfs_block *b)
         c->stats.evicted++;
     }
     wfs_block_free(c, b);
+}
+
+/*
+ * What was read through once is in the kernel's page cache now. Only a quarter of the memory may hold such blocks, also
+ * when there is room: memory that goes round costs no page faults, and is still in the CPU's cache.
+ */
+void wfs_evict_insert(struct wfs_cache *c, struct wfs_block *b)
+{
+    assert(!b->idle && b->pins == 0 && b->state == BLOCK_READY);
+    b->idle = true;
+    c->idle_bytes += wfs_cache_charge(b->size);
+    if (!b->packing) /* else wfs_cache_tend places it when it is through */
+        list_place(c, b);
+    wfs_evict_note_peak(c);
+    if (b->through && c->through_bytes > c->limit / 4)
+        evict(c, b);
 }
 
 /* Read-ahead whose reader went elsewhere is the first to go. */

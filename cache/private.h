@@ -35,6 +35,7 @@ struct wfs_block {
     bool idle;   /* charged as idle */
     bool ahead;  /* filled for read-ahead, no reader has asked yet */
     bool again;  /* a reader came back to it */
+    bool through; /* in LIST_PASSED, and read to its end */
     bool doomed; /* not in the table any more: freed when nobody holds it */
     bool packing, shuffled;
     bool unpackable; /* has been tried: does not shrink */
@@ -62,6 +63,7 @@ struct wfs_cache {
     struct wfs_block **slots;
     size_t n_slots, n_blocks; /* n_slots is a power of two */
     struct block_ends lists[LIST_COUNT];
+    uint64_t through_bytes; /* of LIST_PASSED, in blocks read to their end */
     uint64_t reserved, reserved_ahead; /* reserved holds both */
     uint64_t pack_ns_per_kib; /* what packing costs, measured */
     uint64_t idle_bytes, packed_bytes, packed_from_bytes;
@@ -76,7 +78,7 @@ struct wfs_block *wfs_block_unlink(struct wfs_cache *c, struct wfs_block *b); /*
 void wfs_block_free(struct wfs_cache *c, struct wfs_block *b);
 
 /* evict.c (locked) */
-void wfs_evict_insert(struct wfs_cache *c, struct wfs_block *b); /* nobody pins it any more */
+void wfs_evict_insert(struct wfs_cache *c, struct wfs_block *b); /* nobody pins it any more; it may be gone then */
 void wfs_evict_remove(struct wfs_cache *c, struct wfs_block *b); /* it gets pinned, or goes away */
 /* Until charged + more <= limit. False: not possible. */
 bool wfs_evict_until(struct wfs_cache *c, uint64_t more, bool for_ahead);

@@ -180,14 +180,14 @@ static void stays_within_the_limit(void **state)
     wfs_cache_stats(c, &stats);
     assert_true(stats.peak_bytes <= limit);
     assert_true(stats.peak_allocated <= limit);
-    assert_true(stats.bytes > limit / 2); /* and it is used */
+    assert_in_range(stats.bytes, limit / 6, limit / 4); /* what passes by gets a quarter */
     assert_true(stats.evicted >= 480);
     wfs_cache_free(c);
 }
 
 static void a_scan_does_not_wash_out_what_is_used(void **state)
 {
-    struct wfs_cache *c = new_cache(20 * (SIZE + 400));
+    struct wfs_cache *c = new_cache(40 * (SIZE + 400));
 
     (void)state;
     for (uint64_t round = 0; round < 2; round++) {
