@@ -345,6 +345,7 @@ static void keep_files(struct wfs_disk_view *v, struct wfs_disk_files *f)
     }
     pthread_mutex_unlock(&v->lock);
     d->n_open += f != NULL;
+    d->unfinished = d->unfinished || f;
     old = one_too_many(d);
     if (f)
         pthread_cond_signal(&d->work);

@@ -77,6 +77,7 @@ struct wfs_disk {
     pthread_mutex_t lock; /* before a view's; no I/O under it; protects what follows */
     pthread_cond_t work;
     bool stopping, abandon;
+    bool unfinished; /* a view wants to be scanned or verified */
     struct wfs_disk_tile *queue, *last;
     uint64_t queued_bytes;
     struct wfs_disk_view *views;

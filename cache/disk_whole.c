@@ -253,9 +253,13 @@ int wfs_disk_view_whole(struct wfs_disk_view *v, bool verify)
             return wfs_steal_fd(&fd);
         }
     }
+    pthread_mutex_lock(&v->disk->lock);
     pthread_mutex_lock(&v->lock);
     v->verified = false;
     v->verify = v->verify || verify;
     pthread_mutex_unlock(&v->lock);
+    v->disk->unfinished = v->disk->unfinished || verify;
+    pthread_cond_signal(&v->disk->work);
+    pthread_mutex_unlock(&v->disk->lock);
     return -EAGAIN;
 }

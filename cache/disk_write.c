@@ -135,6 +135,9 @@ static void write_tile(struct wfs_disk *d, struct wfs_disk_tile *t)
     pthread_mutex_lock(&v->lock);
     v->scan = true;
     pthread_mutex_unlock(&v->lock);
+    pthread_mutex_lock(&d->lock);
+    d->unfinished = true;
+    pthread_mutex_unlock(&d->lock);
 }
 
 void wfs_disk_pump(struct wfs_disk *d)
@@ -218,13 +221,27 @@ static void finish_view(struct wfs_disk_view *v)
         wfs_disk_verify(v);
 }
 
-static void wait_for_work(struct wfs_disk *d, uint64_t until_ns) /* locked */
+static void wait_for_work(struct wfs_disk *d) /* locked */
 {
+    bool unfinished = d->unfinished;
+    uint64_t until_ns = wfs_now_ns() + (unfinished ? QUIET_MS : WFS_DISK_STAMP_S * 1000) * MS;
     struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
 
-    while (!d->queue && !d->stopping && !d->closing &&
+    while (!d->queue && !d->stopping && !d->closing && d->unfinished == unfinished &&
            pthread_cond_timedwait(&d->work, &d->lock, &until) != ETIMEDOUT)
         ;
+}
+
+static void finish_views(struct wfs_disk *d)
+{
+    bool unfinished;
+
+    pthread_mutex_lock(&d->lock);
+    unfinished = d->unfinished;
+    d->unfinished = false;
+    pthread_mutex_unlock(&d->lock);
+    if (unfinished)
+        each_view(d, finish_view);
 }
 
 void *wfs_disk_thread(void *arg)
@@ -235,7 +252,7 @@ void *wfs_disk_thread(void *arg)
 
     do {
         pthread_mutex_lock(&d->lock);
-        wait_for_work(d, wfs_now_ns() + QUIET_MS * MS);
+        wait_for_work(d);
         stopping = d->stopping;
         worked = d->queue != NULL;
         pthread_mutex_unlock(&d->lock);
@@ -248,7 +265,7 @@ void *wfs_disk_thread(void *arg)
             stamped = now;
         }
         if (!stopping && now - busy > QUIET_MS * MS)
-            each_view(d, finish_view);
+            finish_views(d);
     } while (!stopping);
     return NULL;
 }

@@ -311,6 +311,11 @@ struct wfs_disk_view *wfs_store_view(struct wfs_store *s)
     return s->view;
 }
 
+int wfs_store_whole(struct wfs_store *s)
+{
+    return wfs_disk_view_whole(s->view, true);
+}
+
 /* ---- loading ---- */
 
 void wfs_load_init(struct wfs_load *l, struct wfs_store *store, size_t segment, uint64_t tile)

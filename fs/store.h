@@ -31,6 +31,12 @@ void wfs_store_unref(struct wfs_store *s);
 void wfs_store_detach(struct wfs_store *s); /* the node's object goes away; NULL is fine */
 struct wfs_disk_view *wfs_store_view(struct wfs_store *s);
 
+/*
+ * A descriptor (O_RDONLY; the caller closes) of a file whose whole content is exactly the view's, verified in the life of
+ * this process; -EAGAIN when there is none (then one that is there gets verified, for later). [waits]
+ */
+int wfs_store_whole(struct wfs_store *s);
+
 uint64_t wfs_store_index(const struct wfs_store *s, size_t segment, uint64_t tile);
 
 /* The key alone (a view without tiles has one, too). 0 or -ENOMEM. */

@@ -95,7 +95,8 @@ static int run(const struct wfs_command *command, struct wfs_arguments *args)
         wfs_buf_printf(&l.json, "],\n \"bytes\": %" PRIu64 "}\n", l.bytes);
         fwrite(l.json.data, 1, l.json.len, stdout);
     } else if (r == 0) {
-        printf("%" PRIu64 " view%s, %s\n", l.n_views, l.n_views == 1 ? "" : "s", wfs_human_bytes(l.bytes, total, sizeof total));
+        printf("%" PRIu64 " view%s, %s\n", l.n_views, l.n_views == 1 ? "" : "s",
+               wfs_human_bytes(l.bytes, total, sizeof total));
     }
     wfs_buf_done(&l.json);
     if (r == 0)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -190,6 +191,15 @@ def test_killed_while_it_writes(source, right, tmp_path):
             path.unlink()
 
 
+def imatrix(source, weight):
+    """In the older form: one tensor, whose first column weighs so much."""
+    with open(source / "config.json") as file:
+        columns = json.load(file)["hidden_size"]
+    name = b"blk.0.attn_q.weight"
+    values = [weight] + [1.0] * (columns - 1)
+    return struct.pack("<ii%dsii%df" % (len(name), columns), 1, len(name), name, 1, columns, *values)
+
+
 def test_what_changes_the_key(own, tmp_path):
     folder = tmp_path / "cache"
     option = "--disk_cache=%s" % folder
@@ -210,6 +220,10 @@ def test_what_changes_the_key(own, tmp_path):
     assert len(keys("--model_name=Another")) == 1
     assert len(keys(view="model-q4_k_m.gguf")) == 1
     assert len(keys("--view=model-mine.gguf q4_k_m output=q8_0", view="model-mine.gguf")) == 1
+    # The same header, other weights of the importance matrix.
+    for weight in (1.0, 7.0):
+        (tmp_path / "imatrix.dat").write_bytes(imatrix(source, weight))
+        assert len(keys("--imatrix=%s" % (tmp_path / "imatrix.dat"), view="model-q4_0.gguf")) == 1
     # In place, of the same size: another content, another key, the new bytes.
     shard = sorted(source.glob("*.safetensors"))[0]
     with open(shard, "r+b") as file:

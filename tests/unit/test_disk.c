@@ -39,7 +39,7 @@ static void place(void *ctx, uint64_t index, uint64_t *ret_offset, uint64_t *ret
 
 static bool hold(void *ctx)
 {
-    return *(bool *)ctx;
+    return atomic_load((atomic_bool *)ctx);
 }
 
 static int rest(void *ctx, uint64_t offset, void *buf, size_t len)
@@ -57,7 +57,8 @@ static void nothing(void *ctx)
 }
 
 static const struct wfs_disk_content content = { place, hold, rest, nothing, nothing };
-static bool can_hold;
+static atomic_bool can_hold;
+static uint8_t tiles[N_TILES][TILE];
 
 static struct wfs_disk *open_disk(uint64_t limit)
 {
@@ -95,10 +96,6 @@ static void count_done(void *ctx)
 
 static const uint8_t *tile_bytes(uint64_t index)
 {
-    static uint8_t tiles[N_TILES][TILE];
-
-    for (size_t i = 0; i < TILE; i++)
-        tiles[index][i] = byte_at(GAP + index * TILE + i);
     return tiles[index];
 }
 
@@ -656,5 +653,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pruned_under_the_writer, begin, end),
     };
 
+    for (size_t i = 0; i < sizeof tiles; i++)
+        ((uint8_t *)tiles)[i] = byte_at(GAP + i);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
