@@ -40,7 +40,10 @@ static inline vm vm_not(vm a) { return _mm256_xor_ps(a, _mm256_castsi256_ps(_mm2
 static inline uint32_t vm_bits(vm a) { return (uint32_t)_mm256_movemask_ps(a); } /* bit i = lane i */
 static inline vf vf_pick(vm m, vf yes, vf no) { return _mm256_blendv_ps(no, yes, m); }
 
+static inline vi vi_load(const void *p) { return _mm256_loadu_si256(p); }
+static inline void vi_store(void *p, vi a) { _mm256_storeu_si256(p, a); }
 static inline vi vi_set(int32_t v) { return _mm256_set1_epi32(v); }
+static inline vi vi_pick(vm m, vi yes, vi no) { return _mm256_blendv_epi8(no, yes, vf_bits(m)); }
 static inline vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
 static inline vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
 static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
@@ -110,7 +113,6 @@ static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits 
 }
 
 /* Has any 16-bit word, or int32, all bits of mask set? */
-static inline vi vi_load(const void *p) { return _mm256_loadu_si256(p); }
 static inline bool vi_any_word_has(vi a, vi mask)
 {
     return _mm256_movemask_epi8(_mm256_cmpeq_epi16(vi_and(a, mask), mask)) != 0;

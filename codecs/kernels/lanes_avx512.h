@@ -40,7 +40,10 @@ static inline vm vm_not(vm a) { return (vm)~a; }
 static inline uint32_t vm_bits(vm a) { return a; } /* bit i = lane i */
 static inline vf vf_pick(vm m, vf yes, vf no) { return _mm512_mask_blend_ps(m, no, yes); }
 
+static inline vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
+static inline void vi_store(void *p, vi a) { _mm512_storeu_si512(p, a); }
 static inline vi vi_set(int32_t v) { return _mm512_set1_epi32(v); }
+static inline vi vi_pick(vm m, vi yes, vi no) { return _mm512_mask_blend_epi32(m, no, yes); }
 static inline vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
 static inline vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
 static inline vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
@@ -94,7 +97,6 @@ static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits 
 }
 
 /* Has any 16-bit word, or int32, all bits of mask set? */
-static inline vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
 static inline bool vi_any_word_has(vi a, vi mask) { return _mm512_cmpeq_epi16_mask(vi_and(a, mask), mask); }
 static inline bool vi_any_has(vi a, vi mask) { return _mm512_cmpeq_epi32_mask(vi_and(a, mask), mask); }
 

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #define LANES 8
 typedef struct { float32x4_t a, b; } vf; /* LANES floats */
@@ -75,7 +74,24 @@ static inline vf vf_pick(vm m, vf yes, vf no)
     return (vf){ vbslq_f32(m.a, yes.a, no.a), vbslq_f32(m.b, yes.b, no.b) };
 }
 
+static inline vi vi_load(const void *p)
+{
+    const uint8_t *bytes = p;
+
+    return (vi){ vreinterpretq_s32_u8(vld1q_u8(bytes)), vreinterpretq_s32_u8(vld1q_u8(bytes + 16)) };
+}
+static inline void vi_store(void *p, vi x)
+{
+    uint8_t *bytes = p;
+
+    vst1q_u8(bytes, vreinterpretq_u8_s32(x.a));
+    vst1q_u8(bytes + 16, vreinterpretq_u8_s32(x.b));
+}
 static inline vi vi_set(int32_t v) { return (vi){ vdupq_n_s32(v), vdupq_n_s32(v) }; }
+static inline vi vi_pick(vm m, vi yes, vi no)
+{
+    return (vi){ vbslq_s32(m.a, yes.a, no.a), vbslq_s32(m.b, yes.b, no.b) };
+}
 NEON_2(vi, vi_and, vi, vandq_s32)
 NEON_2(vi, vi_or, vi, vorrq_s32)
 NEON_2(vi, vi_add, vi, vaddq_s32)
@@ -197,12 +213,6 @@ static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits 
 }
 
 /* Has any 16-bit word, or int32, all bits of mask set? */
-static inline vi vi_load(const void *p)
-{
-    const uint8_t *bytes = p;
-
-    return (vi){ vreinterpretq_s32_u8(vld1q_u8(bytes)), vreinterpretq_s32_u8(vld1q_u8(bytes + 16)) };
-}
 static inline uint16x8_t neon_words_have(int32x4_t x, int32x4_t mask)
 {
     return vceqq_u16(vreinterpretq_u16_s32(vandq_s32(x, mask)), vreinterpretq_u16_s32(mask));

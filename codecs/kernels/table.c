@@ -3,77 +3,8 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <string.h>
 
-static void fill_c(struct wfs_kernels *k)
-{
-    static wfs_decode_fn *const decode[WFS_DTYPE_COUNT] = {
-        [WFS_BOOL] = wfs_decode_bool_c,
-        [WFS_U8] = wfs_decode_u8_c, [WFS_U16] = wfs_decode_u16_c,
-        [WFS_U32] = wfs_decode_u32_c, [WFS_U64] = wfs_decode_u64_c,
-        [WFS_I8] = wfs_decode_i8_c, [WFS_I16] = wfs_decode_i16_c,
-        [WFS_I32] = wfs_decode_i32_c, [WFS_I64] = wfs_decode_i64_c,
-        [WFS_F8_E5M2] = wfs_decode_f8_e5m2_c, [WFS_F8_E4M3] = wfs_decode_f8_e4m3_c,
-        [WFS_F8_E8M0] = wfs_decode_f8_e8m0_c, [WFS_F8_E4M3FNUZ] = wfs_decode_f8_e4m3fnuz_c,
-        [WFS_F8_E5M2FNUZ] = wfs_decode_f8_e5m2fnuz_c,
-        [WFS_F16] = wfs_decode_f16_c, [WFS_BF16] = wfs_decode_bf16_c,
-        [WFS_F32] = wfs_decode_f32_c, [WFS_F64] = wfs_decode_f64_c,
-    };
-
-    memcpy(k->decode, decode, sizeof decode);
-    k->encode[WFS_TYPE_F32] = wfs_encode_f32_c;
-    k->encode[WFS_TYPE_F16] = wfs_encode_f16_c;
-    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_c;
-    k->dequantize[WFS_TYPE_F32] = wfs_dequantize_f32_c;
-    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_c;
-    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_c;
-    k->validate[WFS_TYPE_F32] = wfs_validate_f32_c;
-    k->validate[WFS_TYPE_F16] = wfs_validate_f16_c;
-    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_c;
-}
-
-#if defined(__x86_64__)
-static void fill_avx2(struct wfs_kernels *k)
-{
-    k->decode[WFS_F16] = wfs_decode_f16_avx2;
-    k->decode[WFS_BF16] = wfs_decode_bf16_avx2;
-    k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx2;
-    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx2;
-    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_avx2;
-    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_avx2;
-    k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx2;
-    k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx2;
-    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx2;
-}
-
-static void fill_avx512(struct wfs_kernels *k)
-{
-    k->decode[WFS_F16] = wfs_decode_f16_avx512;
-    k->decode[WFS_BF16] = wfs_decode_bf16_avx512;
-    k->encode[WFS_TYPE_F16] = wfs_encode_f16_avx512;
-    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_avx512;
-    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_avx512;
-    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_avx512;
-    k->validate[WFS_TYPE_F32] = wfs_validate_f32_avx512;
-    k->validate[WFS_TYPE_F16] = wfs_validate_f16_avx512;
-    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_avx512;
-}
-#elif defined(__aarch64__)
-static void fill_neon(struct wfs_kernels *k)
-{
-    k->decode[WFS_F16] = wfs_decode_f16_neon;
-    k->decode[WFS_BF16] = wfs_decode_bf16_neon;
-    k->encode[WFS_TYPE_F16] = wfs_encode_f16_neon;
-    k->encode[WFS_TYPE_BF16] = wfs_encode_bf16_neon;
-    k->dequantize[WFS_TYPE_F16] = wfs_dequantize_f16_neon;
-    k->dequantize[WFS_TYPE_BF16] = wfs_dequantize_bf16_neon;
-    k->validate[WFS_TYPE_F32] = wfs_validate_f32_neon;
-    k->validate[WFS_TYPE_F16] = wfs_validate_f16_neon;
-    k->validate[WFS_TYPE_BF16] = wfs_validate_bf16_neon;
-}
-#endif
-
-const struct wfs_kernel_family wfs_casts_family = { .c = fill_c, WFS_FAMILY_SETS };
+WFS_FAMILY(casts, WFS_CASTS_VERSIONS_OF_C, WFS_CASTS_VERSIONS)
 
 /* A set includes those of its architecture before it. */
 static void fill_family(struct wfs_kernels *k, const struct wfs_kernel_family *f, enum wfs_isa isa)

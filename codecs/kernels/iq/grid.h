@@ -126,6 +126,17 @@ static inline uint8_t iq_even_signs(unsigned seven)
     return (uint8_t)(seven | (unsigned)__builtin_parity(seven) << 7);
 }
 
+/* Back to values: what a level is worth, times its sub-block's scale. */
+static const float iq2_values[16] = { 8, 25, 43 };
+static const float iq3_xxs_values[16] = { 4, 12, 20, 28, 36, 44, 52, 62 };
+static const float iq3_s_values[16] = { 1, 3, 5, 7, 9, 11, 13, 15 };
+
+/* The scale of a sub-block of IQ2: a quarter of its level in the middle of its step. */
+static inline float iq2_worth(float d, unsigned level)
+{
+    return d * (0.5f + (float)level) * 0.25f;
+}
+
 /* The number and the signs of group (IQ2: eight values, IQ3: four) i; the scale of sub-block j, to be times levels. */
 static inline unsigned iq2_xxs_number(const uint8_t *block, int i)
 {

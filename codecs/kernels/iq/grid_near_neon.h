@@ -1,7 +1,7 @@
 /*
- * iq_nearest for NEON, candidates side by side in the lanes: each lane sums its candidate's terms in the plain C version's
- * order. A term depends on a place and a level only, so a group's terms are computed once and looked up. Of equal
- * distances the first one in the list wins, as in plain C. For terms that are numbers.
+ * iq_nearest for NEON, candidates side by side in the lanes: each lane sums its candidate's terms in the plain C
+ * version's order. A term depends on a place and a level only, so a group's terms are computed once and looked up. Of
+ * equal distances the first one in the list wins, as in plain C. For terms that are numbers.
  */
 #ifndef WFS_KERNELS_IQ_GRID_NEAR_NEON_H
 #define WFS_KERNELS_IQ_GRID_NEAR_NEON_H

@@ -234,4 +234,24 @@ static inline void iq_encode_block(const struct iq_kind *k, const struct iq_grid
     iq_put_found(k, g, &f, block);
 }
 
+/* Define the encoders of a type: copies of the search of its own, with what it differs in as constants. */
+#define IQ_ENCODE_WEIGHTED(name, bytes)                                                                              \
+    void wfs_encode_weighted_##name##_c(const float *src, const float *weights, void *dst, size_t n_elems)           \
+    {                                                                                                                \
+        const struct iq_grid *g = wfs_##name##_grid();                                                               \
+                                                                                                                     \
+        for (size_t i = 0; i < n_elems / IQG_ELEMS; i++)                                                             \
+            iq_encode_block(&wfs_##name##_kind, g, src + i * IQG_ELEMS, weights + i * IQG_ELEMS,                     \
+                            (uint8_t *)dst + i * (bytes));                                                           \
+    }
+#define IQ_ENCODE(name, bytes)                                                                                       \
+    void wfs_encode_##name##_c(const float *src, void *dst, size_t n_elems)                                          \
+    {                                                                                                                \
+        const struct iq_grid *g = wfs_##name##_grid();                                                               \
+                                                                                                                     \
+        for (size_t i = 0; i < n_elems / IQG_ELEMS; i++)                                                             \
+            iq_encode_block(&wfs_##name##_kind, g, src + i * IQG_ELEMS, NULL,                                        \
+                            (uint8_t *)dst + i * (bytes));                                                           \
+    }
+
 #endif

@@ -27,7 +27,7 @@ enum {
 };
 
 /* Eight digits of two bits, 0, 1, 2 for -1, 0, 1, the first one lowest; ascending. */
-extern const uint16_t iq1_grid[IQ1_GRID];
+extern const uint16_t wfs_iq1_grid[IQ1_GRID];
 
 struct iq1_tables {
     uint16_t number[0xaaab];           /* of a code: its grid number, or IQ1_GRID + the number of its list */
@@ -109,7 +109,7 @@ static inline bool iq1_snap(const struct iq1_tables *t, iq1_nearest_fn *nearest,
         ret_index[k] = (uint16_t)number;
     }
     for (int i = 0; i < groups * IQ1_GROUP && !all_on_grid; i++) {
-        float q = iq1_values[down[i / IQ1_GROUP]][iq1_grid[ret_index[i / IQ1_GROUP]] >> 2 * (i % IQ1_GROUP) & 3];
+        float q = iq1_values[down[i / IQ1_GROUP]][wfs_iq1_grid[ret_index[i / IQ1_GROUP]] >> 2 * (i % IQ1_GROUP) & 3];
 
         xl += w[i] * q * x[i];
         l2 += w[i] * q * q;

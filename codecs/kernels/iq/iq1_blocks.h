@@ -2,6 +2,7 @@
 #ifndef WFS_KERNELS_IQ_IQ1_BLOCKS_H
 #define WFS_KERNELS_IQ_IQ1_BLOCKS_H
 
+#include "../values.h"
 #include "iq1.h"
 
 #include <stddef.h>
@@ -9,21 +10,7 @@
 /* Twice the mean square of a block. */
 static inline float iq1_spread(const float *x)
 {
-    float sum = 0;
-
-    for (int i = 0; i < IQ1_ELEMS; i++)
-        sum += x[i] * x[i];
-    return 2 * sum / IQ1_ELEMS;
-}
-
-/* The largest magnitude; a NaN is taken, and the next value replaces it. */
-static inline float iq1_max(const float *x, int n)
-{
-    float max = abs_of(x[0]);
-
-    for (int i = 1; i < n; i++)
-        max = max > abs_of(x[i]) ? max : abs_of(x[i]);
-    return max;
+    return 2 * sum_of_squares(x, IQ1_ELEMS) / IQ1_ELEMS;
 }
 
 /* Each value's weight: from its importance, or its square. */
@@ -144,7 +131,7 @@ static inline float iq1_m_fit(const float *x, const float *w, const struct iq1_c
 
     for (int i = 0; i < IQ1_ELEMS; i++) {
         int j = i / IQ1_M_SUB, k = i / IQ1_GROUP % 2, down = k ? cuts[j].kind & 1 : cuts[j].kind >> 1;
-        float q = iq1_values[down][iq1_grid[index[j][k]] >> 2 * (i % IQ1_GROUP) & 3] * (float)(2 * levels[j] + 1);
+        float q = iq1_values[down][wfs_iq1_grid[index[j][k]] >> 2 * (i % IQ1_GROUP) & 3] * (float)(2 * levels[j] + 1);
 
         xl += w[i] * q * x[i];
         l2 += w[i] * q * q;

@@ -139,7 +139,7 @@ static void encode_iq1_s(const struct iq1_tables *t, const float *x, const float
         uint8_t order[IQ1_S_SUB];
 
         cuts[j] = (struct iq1_cut){ .first = -1 };
-        if (iq1_max(xs, IQ1_S_SUB) < IQ1_S_TINY)
+        if (amax_of(xs, IQ1_S_SUB) < IQ1_S_TINY)
             continue;
         sort(xs, IQ1_S_SUB, order);
         search_s(xs, w + IQ1_S_SUB * j, order, &cuts[j]);
@@ -160,7 +160,7 @@ static void encode_iq1_m(const struct iq1_tables *t, const float *x, const float
         uint8_t order[IQ1_M_SUB];
 
         cuts[j] = (struct iq1_cut){ .first = -1 };
-        if (iq1_max(xs, IQ1_M_SUB) < IQ1_M_TINY)
+        if (amax_of(xs, IQ1_M_SUB) < IQ1_M_TINY)
             continue;
         sort(xs, IQ1_M_SUB, order);
         search_m(xs, w + IQ1_M_SUB * j, order, &cuts[j]);
@@ -201,7 +201,7 @@ static void get_group(float d, int scale, unsigned number, bool down, float *dst
 {
     float dl = d * (float)(2 * scale + 1);
     float worth[4] = { dl * iq1_values[down][0], dl * iq1_values[down][1], dl * iq1_values[down][2] };
-    unsigned code = iq1_grid[number];
+    unsigned code = wfs_iq1_grid[number];
 
     for (int i = 0; i < IQ1_GROUP; i++)
         dst[i] = worth[code >> 2 * i & 3];

@@ -1,7 +1,7 @@
 #include "iq1.h"
 
 /* Source: iq1s_grid of ggml-common.h, the points and their order (llama.cpp, MIT licence, the ggml authors). */
-const uint16_t iq1_grid[IQ1_GRID] = {
+const uint16_t wfs_iq1_grid[IQ1_GRID] = {
         0,     2,     5,     8,    10,    17,    21,    32,    34,    40,    42,    69,    81,    84,    86,   101,
       128,   130,   136,   138,   149,   160,   162,   168,   170,   260,   261,   273,   276,   278,   281,   282,
       293,   321,   326,   329,   338,   341,   346,   353,   356,   358,   360,   389,   401,   404,   406,   421,

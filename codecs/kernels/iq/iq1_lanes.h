@@ -71,7 +71,7 @@ static inline void iq1_take(struct iq1_lanes *s, vf xl, vf l2, int first, int se
 
     s->scale = vf_pick(better, vf_div(xl, l2), s->scale);
     s->score = vf_pick(better, vf_mul(s->scale, xl), s->score);
-    s->cut = vf_bits(vf_pick(better, vi_floats(cut), vi_floats(s->cut)));
+    s->cut = vi_pick(better, cut, s->cut);
 }
 
 static inline vm iq1_odd(vf v)
@@ -226,7 +226,7 @@ static inline void iq1_store(const struct iq1_lanes *s, int n, float tiny, struc
     }
     small = vm_bits(vf_lt(largest, vf_set(tiny)));
     vf_store(scale, s->scale);
-    vf_store((float *)packed, vi_floats(s->cut));
+    vi_store(packed, s->cut);
     for (int lane = 0; lane < LANES; lane++, digits += n) {
         int first = (int)(packed[lane] & 0xff), second = (int)(packed[lane] >> 8 & 0xff);
 
@@ -259,13 +259,13 @@ static inline int iq1_nearest_lanes(const struct iq1_terms *terms, const uint16_
         }
         less = vf_lt(sum, best);
         best = vf_pick(less, sum, best);
-        at = vf_bits(vf_pick(less, vi_floats(vi_set(j)), vi_floats(at)));
+        at = vi_pick(less, vi_set(j), at);
     }
     least = vf_reduce_min(best);
     if (!(least < FLT_MAX))
         return -1;
     which = vm_bits(vf_eq(best, vf_set(least)));
-    vf_store((float *)places, vi_floats(at));
+    vi_store(places, at);
     for (int lane = 0; lane < LANES; lane++) {
         if (which >> lane & 1 && places[lane] + lane < found)
             found = places[lane] + lane;
@@ -373,7 +373,7 @@ void VF_NAME(wfs_encode_weighted_iq1_m)(const float *src, const float *weights, 
 /* The codes of two grid points whose numbers' high bits are in qh, `apart` bits apart. */
 static inline unsigned iq1_codes(const uint8_t *qs, unsigned qh, int apart)
 {
-    return iq1_grid[qs[0] | (qh & 7) << 8] | (unsigned)iq1_grid[qs[1] | (qh >> apart & 7) << 8] << 16;
+    return wfs_iq1_grid[qs[0] | (qh & 7) << 8] | (unsigned)wfs_iq1_grid[qs[1] | (qh >> apart & 7) << 8] << 16;
 }
 
 /* Two groups under one scale; down: bit 0 of the first, bit 1 of the second. */

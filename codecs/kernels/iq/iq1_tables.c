@@ -22,20 +22,20 @@ static void fill_tables(void)
 
     memset(tables.number, 0xff, sizeof tables.number);
     for (unsigned i = 0; i < IQ1_GRID; i++) {
-        tables.number[iq1_grid[i]] = (uint16_t)i;
-        tables.all[i] = iq1_grid[i];
+        tables.number[wfs_iq1_grid[i]] = (uint16_t)i;
+        tables.all[i] = wfs_iq1_grid[i];
     }
     for (unsigned code = 0; code < sizeof tables.number / sizeof *tables.number; code++) {
         int n;
 
         if (has_digit_3(code) || tables.number[code] < IQ1_GRID)
             continue;
-        n = iq_neighbours(iq1_grid, IQ1_GRID, 2, IQ1_GROUP, code, SHELLS, found);
+        n = iq_neighbours(wfs_iq1_grid, IQ1_GRID, 2, IQ1_GROUP, code, SHELLS, found);
         tables.number[code] = (uint16_t)(IQ1_GRID + lists);
         tables.begin[lists] = at;
         tables.n_near[lists++] = (uint16_t)n;
         for (int i = 0; i < (n + LIST - 1) / LIST * LIST; i++)
-            tables.near[at++] = iq1_grid[found[i < n ? i : n - 1]];
+            tables.near[at++] = wfs_iq1_grid[found[i < n ? i : n - 1]];
     }
     assert(lists == IQ1_OFF_GRID && at <= IQ1_NEAR);
 }

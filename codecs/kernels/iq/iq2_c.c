@@ -53,19 +53,11 @@ const struct iq_kind wfs_iq2_s_kind = {
     .again = IQ_AGAIN_OFF_GRID, .keep = true,
 };
 
-/* The code of eight values into floats; scale is what a grid value 1 is worth. */
+/* The code of eight values into floats. */
 static void put_eight(unsigned code, unsigned signs, float scale, float *dst)
 {
-    static const float values[4] = { 8, 25, 43, 0 };
-
     for (int i = 0; i < 8; i++)
-        dst[i] = scale * values[code >> 2 * i & 3] * (signs >> i & 1 ? -1.0f : 1.0f);
-}
-
-/* A quarter of the scale in the middle of its step. */
-static float worth(float d, unsigned scale)
-{
-    return d * (0.5f + (float)scale) * 0.25f;
+        dst[i] = scale * iq2_values[code >> 2 * i & 3] * (signs >> i & 1 ? -1.0f : 1.0f);
 }
 
 /* Source: dequantize_row_iq2_xxs, _xs and _s of ggml-quants.c. */
@@ -74,12 +66,12 @@ void wfs_dequantize_iq2_xxs_c(const void *blocks, float *dst, size_t n_elems)
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ2_XXS_BYTES, dst += IQG_ELEMS) {
-        float d = float_of(f16_widen(get_u16(p)));
+        float d = f16_scale(get_u16(p));
 
         for (int i = 0; i < 32; i++) {
             uint32_t rest = iq_signs_scale(p + IQ2_XXS_QS + i / 4 * 8 + 4);
 
-            put_eight(wfs_iq2_xxs_codes[iq2_xxs_number(p, i)], iq_seven_signs(rest, i % 4), worth(d, rest >> 28),
+            put_eight(wfs_iq2_xxs_codes[iq2_xxs_number(p, i)], iq_seven_signs(rest, i % 4), iq2_worth(d, rest >> 28),
                       dst + 8 * i);
         }
     }
@@ -90,13 +82,13 @@ void wfs_dequantize_iq2_xs_c(const void *blocks, float *dst, size_t n_elems)
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ2_XS_BYTES, dst += IQG_ELEMS) {
-        float d = float_of(f16_widen(get_u16(p)));
+        float d = f16_scale(get_u16(p));
 
         for (int i = 0; i < 32; i++) {
             unsigned q = get_u16(p + IQ2_XS_QS + 2 * i);
 
-            put_eight(wfs_iq2_xs_codes[q & 511], iq_even_signs(q >> 9), worth(d, iq_nibble(p + IQ2_XS_SCALES, i / 2)),
-                      dst + 8 * i);
+            put_eight(wfs_iq2_xs_codes[q & 511], iq_even_signs(q >> 9),
+                      iq2_worth(d, iq_nibble(p + IQ2_XS_SCALES, i / 2)), dst + 8 * i);
         }
     }
 }
@@ -106,36 +98,18 @@ void wfs_dequantize_iq2_s_c(const void *blocks, float *dst, size_t n_elems)
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ2_S_BYTES, dst += IQG_ELEMS) {
-        float d = float_of(f16_widen(get_u16(p)));
+        float d = f16_scale(get_u16(p));
 
         for (int i = 0; i < 32; i++)
             put_eight(wfs_iq2_s_codes[iq2_s_number(p, i)], p[IQ2_S_SIGNS + i],
-                      worth(d, iq_nibble(p + IQ2_S_SCALES, i / 2)), dst + 8 * i);
+                      iq2_worth(d, iq_nibble(p + IQ2_S_SCALES, i / 2)), dst + 8 * i);
     }
 }
 
-/* Each type's own copy of the search, with its numbers as constants. */
-#define ENCODE(name, BYTES)                                                                               \
-    void wfs_encode_weighted_##name##_c(const float *src, const float *weights, void *dst, size_t n_elems) \
-    {                                                                                                     \
-        const struct iq_grid *g = wfs_##name##_grid();                                                    \
-                                                                                                          \
-        for (size_t i = 0; i < n_elems / IQG_ELEMS; i++)                                                  \
-            iq_encode_block(&wfs_##name##_kind, g, src + i * IQG_ELEMS, weights + i * IQG_ELEMS,          \
-                            (uint8_t *)dst + i * (BYTES));                                                \
-    }
-
-ENCODE(iq2_xxs, IQ2_XXS_BYTES)
-ENCODE(iq2_xs, IQ2_XS_BYTES)
-ENCODE(iq2_s, IQ2_S_BYTES)
-
-void wfs_encode_iq2_s_c(const float *src, void *dst, size_t n_elems)
-{
-    const struct iq_grid *g = wfs_iq2_s_grid();
-
-    for (size_t i = 0; i < n_elems / IQG_ELEMS; i++)
-        iq_encode_block(&wfs_iq2_s_kind, g, src + i * IQG_ELEMS, NULL, (uint8_t *)dst + i * IQ2_S_BYTES);
-}
+IQ_ENCODE_WEIGHTED(iq2_xxs, IQ2_XXS_BYTES)
+IQ_ENCODE_WEIGHTED(iq2_xs, IQ2_XS_BYTES)
+IQ_ENCODE_WEIGHTED(iq2_s, IQ2_S_BYTES)
+IQ_ENCODE(iq2_s, IQ2_S_BYTES)
 
 VALIDATE(iq2_xxs, IQ2_XXS_BYTES, f16_bad(p))
 VALIDATE(iq2_xs, IQ2_XS_BYTES, f16_bad(p))

@@ -23,14 +23,6 @@ void VF_NAME(wfs_encode_iq2_s)(const float *src, void *dst, size_t n_elems)
     iq_lane_encode(&wfs_iq2_s_kind, src, NULL, dst, n_elems, 16, 8);
 }
 
-static const float iq2_values[16] = { 8, 25, 43 };
-
-/* A quarter of the scale in the middle of its step. */
-static inline float iq2_worth(float d, unsigned scale)
-{
-    return d * (0.5f + (float)scale) * 0.25f;
-}
-
 void VF_NAME(wfs_dequantize_iq2_xxs)(const void *blocks, float *dst, size_t n_elems)
 {
     const uint8_t *p = blocks;

@@ -56,7 +56,7 @@ const struct iq_kind wfs_iq3_s_kind = {
     .steps = 9, .step = 0.2f, .spread = 2, .fudge = 1.033f, .again = IQ_AGAIN_ALL_IF_ANY_OFF_GRID, .keep = true,
 };
 
-/* The codes of eight values into floats; level l is worth first + l * step, times scale. */
+/* The codes of eight values into floats. values: what a level is worth, times scale. */
 static void put_eight(unsigned code, unsigned signs, float scale, const float values[8], float *dst)
 {
     for (int i = 0; i < 8; i++)
@@ -66,60 +66,42 @@ static void put_eight(unsigned code, unsigned signs, float scale, const float va
 /* Source: dequantize_row_iq3_xxs and dequantize_row_iq3_s of ggml-quants.c. */
 void wfs_dequantize_iq3_xxs_c(const void *blocks, float *dst, size_t n_elems)
 {
-    static const float values[8] = { 4, 12, 20, 28, 36, 44, 52, 62 };
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ3_XXS_BYTES, dst += IQG_ELEMS) {
-        float d = float_of(f16_widen(get_u16(p)));
+        float d = f16_scale(get_u16(p));
 
         for (int i = 0; i < 32; i++) {
             uint32_t rest = iq_signs_scale(p + IQ3_XXS_SIGNS + i / 4 * 4);
             unsigned low = wfs_iq3_xxs_codes[p[IQ3_XXS_QS + 2 * i]];
             unsigned high = wfs_iq3_xxs_codes[p[IQ3_XXS_QS + 2 * i + 1]];
 
-            put_eight(low | high << 16, iq_seven_signs(rest, i % 4), d * (0.5f + (float)(rest >> 28)) * 0.5f, values,
-                      dst + 8 * i);
+            put_eight(low | high << 16, iq_seven_signs(rest, i % 4), d * (0.5f + (float)(rest >> 28)) * 0.5f,
+                      iq3_xxs_values, dst + 8 * i);
         }
     }
 }
 
 void wfs_dequantize_iq3_s_c(const void *blocks, float *dst, size_t n_elems)
 {
-    static const float values[8] = { 1, 3, 5, 7, 9, 11, 13, 15 };
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ3_S_BYTES, dst += IQG_ELEMS) {
-        float d = float_of(f16_widen(get_u16(p)));
+        float d = f16_scale(get_u16(p));
 
         for (int i = 0; i < 32; i++) {
             unsigned low = wfs_iq3_s_codes[iq3_s_number(p, 2 * i)], high = wfs_iq3_s_codes[iq3_s_number(p, 2 * i + 1)];
 
             put_eight(low | high << 16, p[IQ3_S_SIGNS + i],
-                      d * (float)(1 + 2 * iq_nibble(p + IQ3_S_SCALES, i / 4)), values, dst + 8 * i);
+                      d * (float)(1 + 2 * iq_nibble(p + IQ3_S_SCALES, i / 4)), iq3_s_values, dst + 8 * i);
         }
     }
 }
 
-#define ENCODE(name, BYTES)                                                                               \
-    void wfs_encode_weighted_##name##_c(const float *src, const float *weights, void *dst, size_t n_elems) \
-    {                                                                                                     \
-        const struct iq_grid *g = wfs_##name##_grid();                                                    \
-                                                                                                          \
-        for (size_t i = 0; i < n_elems / IQG_ELEMS; i++)                                                  \
-            iq_encode_block(&wfs_##name##_kind, g, src + i * IQG_ELEMS, weights + i * IQG_ELEMS,          \
-                            (uint8_t *)dst + i * (BYTES));                                                \
-    }                                                                                                     \
-                                                                                                          \
-    void wfs_encode_##name##_c(const float *src, void *dst, size_t n_elems)                               \
-    {                                                                                                     \
-        const struct iq_grid *g = wfs_##name##_grid();                                                    \
-                                                                                                          \
-        for (size_t i = 0; i < n_elems / IQG_ELEMS; i++)                                                  \
-            iq_encode_block(&wfs_##name##_kind, g, src + i * IQG_ELEMS, NULL, (uint8_t *)dst + i * (BYTES)); \
-    }
-
-ENCODE(iq3_xxs, IQ3_XXS_BYTES)
-ENCODE(iq3_s, IQ3_S_BYTES)
+IQ_ENCODE_WEIGHTED(iq3_xxs, IQ3_XXS_BYTES)
+IQ_ENCODE_WEIGHTED(iq3_s, IQ3_S_BYTES)
+IQ_ENCODE(iq3_xxs, IQ3_XXS_BYTES)
+IQ_ENCODE(iq3_s, IQ3_S_BYTES)
 
 VALIDATE(iq3_xxs, IQ3_XXS_BYTES, f16_bad(p))
 VALIDATE(iq3_s, IQ3_S_BYTES, f16_bad(p))

@@ -25,7 +25,6 @@ void VF_NAME(wfs_encode_iq3_s)(const float *src, void *dst, size_t n_elems)
 
 void VF_NAME(wfs_dequantize_iq3_xxs)(const void *blocks, float *dst, size_t n_elems)
 {
-    static const float values[16] = { 4, 12, 20, 28, 36, 44, 52, 62 };
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ3_XXS_BYTES, dst += IQG_ELEMS) {
@@ -42,13 +41,12 @@ void VF_NAME(wfs_dequantize_iq3_xxs)(const void *blocks, float *dst, size_t n_el
                 s.signs[i] = iq_seven_signs(rest, i % 4);
             }
         }
-        iq_put_values(&s, values, dst);
+        iq_put_values(&s, iq3_xxs_values, dst);
     }
 }
 
 void VF_NAME(wfs_dequantize_iq3_s)(const void *blocks, float *dst, size_t n_elems)
 {
-    static const float values[16] = { 1, 3, 5, 7, 9, 11, 13, 15 };
     const uint8_t *p = blocks;
 
     for (size_t b = 0; b < n_elems / IQG_ELEMS; b++, p += IQ3_S_BYTES, dst += IQG_ELEMS) {
@@ -61,6 +59,6 @@ void VF_NAME(wfs_dequantize_iq3_s)(const void *blocks, float *dst, size_t n_elem
         for (int i = 0; i < 32; i++)
             iq_spread_4(wfs_iq3_s_codes[iq3_s_number(p, 2 * i)], wfs_iq3_s_codes[iq3_s_number(p, 2 * i + 1)],
                         s.level + 8 * i);
-        iq_put_values(&s, values, dst);
+        iq_put_values(&s, iq3_s_values, dst);
     }
 }

@@ -5,8 +5,8 @@
 #ifndef WFS_KERNELS_IQ_IQ4_H
 #define WFS_KERNELS_IQ_IQ4_H
 
-#include "../bits.h"
 #include "../blocks.h"
+#include "../values.h"
 
 #define IQ4_TINY 1e-15f /* ggml's GROUP_MAX_EPS: anything smaller counts as zero */
 
@@ -35,25 +35,13 @@ static inline int iq4_level_of(float v)
 /* Twice the mean square of n values. */
 static inline float iq4_spread(const float *x, int n)
 {
-    float sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return sum * (2.0f / (float)n);
+    return sum_of_squares(x, (size_t)n) * (2.0f / (float)n);
 }
 
 /* The scale of a superblock, and what a sub-block's is in units of it: -32 to 31. */
 static inline float iq4_super_scale(const float scales[IQ4_XS_SUBS])
 {
-    float max = 0, amax = 0;
-
-    for (int j = 0; j < IQ4_XS_SUBS; j++) {
-        if (abs_of(scales[j]) > amax) {
-            amax = abs_of(scales[j]);
-            max = scales[j];
-        }
-    }
-    return -max / 32;
+    return -most_of(scales, IQ4_XS_SUBS) / 32;
 }
 
 /*

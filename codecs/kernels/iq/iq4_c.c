@@ -3,7 +3,7 @@
 #include "slots.h"
 
 /* The sums that give the least-squares scale for the levels of one slope. */
-static void iq4_sums(const float *x, const float *w, float slope, float *ret_ql, float *ret_l2)
+static void iq4_sums(const float *x, const float *w, float slope, float *ret_xl, float *ret_l2)
 {
     float xl = 0, l2 = 0;
 
@@ -13,22 +13,16 @@ static void iq4_sums(const float *x, const float *w, float slope, float *ret_ql,
         xl += w[i] * l * x[i];
         l2 += w[i] * l * l;
     }
-    *ret_ql = xl;
+    *ret_xl = xl;
     *ret_l2 = l2;
 }
 
 /* The scale for 32 values. */
 static float iq4_find(const float *x, const float *w)
 {
-    float amax = 0, max = 0, d, best, xl, l2;
+    float max = most_of(x, IQ4_NL_ELEMS), d, best, xl, l2;
 
-    for (int i = 0; i < IQ4_NL_ELEMS; i++) {
-        if (abs_of(x[i]) > amax) {
-            amax = abs_of(x[i]);
-            max = x[i];
-        }
-    }
-    if (amax < IQ4_TINY)
+    if (abs_of(max) < IQ4_TINY)
         return 0;
     iq4_sums(x, w, 1 / (-max / iq4_values[0]), &xl, &l2);
     d = l2 > 0 ? xl / l2 : 0;

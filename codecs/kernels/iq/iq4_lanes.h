@@ -101,7 +101,7 @@ static inline void iq4_put_lanes(const struct iq4_lanes *s, vf slope, int n, int
             word = k == 0 ? byte : k == 1 ? vi_or(word, vi_shl(byte, 8))
                 : k == 2 ? vi_or(word, vi_shl(byte, 16)) : vi_or(word, vi_shl(byte, 24));
         }
-        vf_store((float *)words[i], vi_floats(word));
+        vi_store(words[i], word);
     }
     for (int lane = 0; lane < n; lane++) {
         for (int i = 0; i < 4; i++)

@@ -4,63 +4,36 @@
 
 #include "../slots.h"
 
-wfs_encode_fn wfs_encode_iq4_nl_c, wfs_encode_iq4_xs_c, wfs_encode_iq1_m_c;
-wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_c, wfs_encode_weighted_iq4_xs_c;
-wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_c, wfs_encode_weighted_iq1_m_c;
-wfs_dequantize_fn wfs_dequantize_iq4_nl_c, wfs_dequantize_iq4_xs_c, wfs_dequantize_iq1_s_c, wfs_dequantize_iq1_m_c;
-wfs_validate_fn wfs_validate_iq4_nl_c, wfs_validate_iq4_xs_c, wfs_validate_iq1_s_c, wfs_validate_iq1_m_c;
+/* What every set has. */
+#define WFS_IQ_VERSIONS(V, isa)                                                                                       \
+    V(encode_weighted, WFS_TYPE_IQ1_S, iq1_s, isa) V(dequantize, WFS_TYPE_IQ1_S, iq1_s, isa)                          \
+    V(encode, WFS_TYPE_IQ1_M, iq1_m, isa) V(encode_weighted, WFS_TYPE_IQ1_M, iq1_m, isa)                              \
+    V(dequantize, WFS_TYPE_IQ1_M, iq1_m, isa)                                                                         \
+    V(encode_weighted, WFS_TYPE_IQ2_XXS, iq2_xxs, isa) V(dequantize, WFS_TYPE_IQ2_XXS, iq2_xxs, isa)                  \
+    V(encode_weighted, WFS_TYPE_IQ2_XS, iq2_xs, isa) V(dequantize, WFS_TYPE_IQ2_XS, iq2_xs, isa)                      \
+    V(encode, WFS_TYPE_IQ2_S, iq2_s, isa) V(encode_weighted, WFS_TYPE_IQ2_S, iq2_s, isa)                              \
+    V(dequantize, WFS_TYPE_IQ2_S, iq2_s, isa)                                                                         \
+    V(encode, WFS_TYPE_IQ3_XXS, iq3_xxs, isa) V(encode_weighted, WFS_TYPE_IQ3_XXS, iq3_xxs, isa)                      \
+    V(dequantize, WFS_TYPE_IQ3_XXS, iq3_xxs, isa)                                                                     \
+    V(encode, WFS_TYPE_IQ3_S, iq3_s, isa) V(encode_weighted, WFS_TYPE_IQ3_S, iq3_s, isa)                              \
+    V(dequantize, WFS_TYPE_IQ3_S, iq3_s, isa)                                                                         \
+    V(encode, WFS_TYPE_IQ4_NL, iq4_nl, isa) V(encode_weighted, WFS_TYPE_IQ4_NL, iq4_nl, isa)                          \
+    V(dequantize, WFS_TYPE_IQ4_NL, iq4_nl, isa)                                                                       \
+    V(encode, WFS_TYPE_IQ4_XS, iq4_xs, isa) V(encode_weighted, WFS_TYPE_IQ4_XS, iq4_xs, isa)                          \
+    V(dequantize, WFS_TYPE_IQ4_XS, iq4_xs, isa)
 
-wfs_encode_fn wfs_encode_iq2_s_c, wfs_encode_iq3_xxs_c, wfs_encode_iq3_s_c;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_xxs_c, wfs_encode_weighted_iq2_xs_c, wfs_encode_weighted_iq2_s_c;
-wfs_encode_weighted_fn wfs_encode_weighted_iq3_xxs_c, wfs_encode_weighted_iq3_s_c;
-wfs_dequantize_fn wfs_dequantize_iq2_xxs_c, wfs_dequantize_iq2_xs_c, wfs_dequantize_iq2_s_c;
-wfs_dequantize_fn wfs_dequantize_iq3_xxs_c, wfs_dequantize_iq3_s_c;
-wfs_validate_fn wfs_validate_iq2_xxs_c, wfs_validate_iq2_xs_c, wfs_validate_iq2_s_c;
-wfs_validate_fn wfs_validate_iq3_xxs_c, wfs_validate_iq3_s_c;
+/* What plain C has. */
+#define WFS_IQ_VERSIONS_OF_C(V, isa)                                                                                  \
+    WFS_IQ_VERSIONS(V, isa)                                                                                           \
+    V(validate, WFS_TYPE_IQ1_S, iq1_s, isa) V(validate, WFS_TYPE_IQ1_M, iq1_m, isa)                                   \
+    V(validate, WFS_TYPE_IQ2_XXS, iq2_xxs, isa) V(validate, WFS_TYPE_IQ2_XS, iq2_xs, isa)                             \
+    V(validate, WFS_TYPE_IQ2_S, iq2_s, isa) V(validate, WFS_TYPE_IQ3_XXS, iq3_xxs, isa)                               \
+    V(validate, WFS_TYPE_IQ3_S, iq3_s, isa) V(validate, WFS_TYPE_IQ4_NL, iq4_nl, isa)                                 \
+    V(validate, WFS_TYPE_IQ4_XS, iq4_xs, isa)
 
-wfs_encode_fn wfs_encode_iq2_s_avx2, wfs_encode_iq3_xxs_avx2, wfs_encode_iq3_s_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_xxs_avx2, wfs_encode_weighted_iq2_xs_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_s_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_iq3_xxs_avx2, wfs_encode_weighted_iq3_s_avx2;
-wfs_dequantize_fn wfs_dequantize_iq2_xxs_avx2, wfs_dequantize_iq2_xs_avx2, wfs_dequantize_iq2_s_avx2;
-wfs_dequantize_fn wfs_dequantize_iq3_xxs_avx2, wfs_dequantize_iq3_s_avx2;
-
-wfs_encode_fn wfs_encode_iq2_s_avx512, wfs_encode_iq3_xxs_avx512, wfs_encode_iq3_s_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_xxs_avx512, wfs_encode_weighted_iq2_xs_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_s_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_iq3_xxs_avx512, wfs_encode_weighted_iq3_s_avx512;
-wfs_dequantize_fn wfs_dequantize_iq2_xxs_avx512, wfs_dequantize_iq2_xs_avx512, wfs_dequantize_iq2_s_avx512;
-wfs_dequantize_fn wfs_dequantize_iq3_xxs_avx512, wfs_dequantize_iq3_s_avx512;
-
-wfs_encode_fn wfs_encode_iq2_s_neon, wfs_encode_iq3_xxs_neon, wfs_encode_iq3_s_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_xxs_neon, wfs_encode_weighted_iq2_xs_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_iq2_s_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_iq3_xxs_neon, wfs_encode_weighted_iq3_s_neon;
-wfs_dequantize_fn wfs_dequantize_iq2_xxs_neon, wfs_dequantize_iq2_xs_neon, wfs_dequantize_iq2_s_neon;
-wfs_dequantize_fn wfs_dequantize_iq3_xxs_neon, wfs_dequantize_iq3_s_neon;
-
-wfs_encode_fn wfs_encode_iq4_nl_avx2, wfs_encode_iq4_xs_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_avx2, wfs_encode_weighted_iq4_xs_avx2;
-wfs_dequantize_fn wfs_dequantize_iq4_nl_avx2, wfs_dequantize_iq4_xs_avx2;
-
-wfs_encode_fn wfs_encode_iq4_nl_avx512, wfs_encode_iq4_xs_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_avx512, wfs_encode_weighted_iq4_xs_avx512;
-wfs_dequantize_fn wfs_dequantize_iq4_nl_avx512, wfs_dequantize_iq4_xs_avx512;
-
-wfs_encode_fn wfs_encode_iq4_nl_neon, wfs_encode_iq4_xs_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_iq4_nl_neon, wfs_encode_weighted_iq4_xs_neon;
-wfs_dequantize_fn wfs_dequantize_iq4_nl_neon, wfs_dequantize_iq4_xs_neon;
-
-wfs_encode_fn wfs_encode_iq1_m_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_avx2, wfs_encode_weighted_iq1_m_avx2;
-wfs_dequantize_fn wfs_dequantize_iq1_s_avx2, wfs_dequantize_iq1_m_avx2;
-
-wfs_encode_fn wfs_encode_iq1_m_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_avx512, wfs_encode_weighted_iq1_m_avx512;
-wfs_dequantize_fn wfs_dequantize_iq1_s_avx512, wfs_dequantize_iq1_m_avx512;
-
-wfs_encode_fn wfs_encode_iq1_m_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_iq1_s_neon, wfs_encode_weighted_iq1_m_neon;
-wfs_dequantize_fn wfs_dequantize_iq1_s_neon, wfs_dequantize_iq1_m_neon;
+WFS_IQ_VERSIONS_OF_C(WFS_DECLARE, c)
+WFS_IQ_VERSIONS(WFS_DECLARE, avx2)
+WFS_IQ_VERSIONS(WFS_DECLARE, avx512)
+WFS_IQ_VERSIONS(WFS_DECLARE, neon)
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+enum { AFFINE_MAX_SUB = 32 };
+
 struct affine {
     int levels;       /* the highest level */
     int sub;          /* values of a sub-block */

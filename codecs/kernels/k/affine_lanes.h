@@ -15,7 +15,7 @@
 #include "affine.h"
 #include "importance_lanes.h"
 
-enum { GROUPS = LANES == 16 ? 2 : 1, AFFINE_MAX_SUB = 32 };
+enum { GROUPS = LANES == 16 ? 2 : 1 };
 
 struct affine_lanes {
     vf x[AFFINE_MAX_SUB], w[AFFINE_MAX_SUB]; /* values and weights, one sub-block per lane */

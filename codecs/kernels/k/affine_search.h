@@ -9,8 +9,6 @@
 #include "../bits.h"
 #include "affine.h"
 
-enum { AFFINE_MAX_SUB = 32 };
-
 /* One try: the levels for a given slope, and the weighted least-squares scale and min for them. False: no solution. */
 static inline bool affine_fit(const struct affine *s, const float *x, const float *w, float iscale, float min,
                               float sum_w, float sum_x, uint8_t *ret_q, float *ret_scale, float *ret_min)

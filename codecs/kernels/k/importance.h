@@ -12,11 +12,7 @@
 /* Times times the mean square of a block's values. */
 static inline float k_mean_square(const float *x, float times)
 {
-    float sum = 0;
-
-    for (int i = 0; i < K_ELEMS; i++)
-        sum += x[i] * x[i];
-    return times * sum / K_ELEMS;
+    return times * sum_of_squares(x, K_ELEMS) / K_ELEMS;
 }
 
 /* n values' weights from their importances; gives their sum. */

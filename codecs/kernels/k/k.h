@@ -2,23 +2,23 @@
 #ifndef WFS_KERNELS_K_K_H
 #define WFS_KERNELS_K_K_H
 
-#include "../bits.h"
 #include "../blocks.h"
+#include "../values.h"
 
 #define K_TINY 1e-15f /* ggml's GROUP_MAX_EPS: anything smaller counts as zero */
 
 enum { K_ELEMS = 256 };
 
-/* A block's scale, and its value as stored. A NaN is stored as ggml does it, without its payload. */
+/* Stores a block's scale; gives its value as it was stored. */
 static inline float k_put_scale(uint8_t *p, float v)
 {
-    put_u16(p, v != v ? (uint16_t)(0x7e00u | (bits_of(v) >> 16 & 0x8000u)) : f16_of(v));
-    return float_of(f16_widen(get_u16(p)));
+    put_u16(p, f16_scale_of(v));
+    return f16_scale(get_u16(p));
 }
 
 static inline float k_get_scale(const uint8_t *p)
 {
-    return float_of(f16_widen(get_u16(p)));
+    return f16_scale(get_u16(p));
 }
 
 /* Eight levels, one a byte, to be shifted and merged together. */

@@ -13,11 +13,8 @@ static inline void q4_k_find(const struct affine *s, const float *x, uint8_t *bl
 
     for (int j = 0; j < Q4_K_SUBS; j++) {
         const float *xs = x + Q4_K_SUB * j;
-        float sum_x2 = 0, rms;
+        float rms = __builtin_sqrtf(sum_of_squares(xs, Q4_K_SUB) / 32.0f);
 
-        for (int i = 0; i < Q4_K_SUB; i++)
-            sum_x2 += xs[i] * xs[i];
-        rms = __builtin_sqrtf(sum_x2 / 32.0f);
         for (int i = 0; i < Q4_K_SUB; i++)
             w[i] = rms + abs_of(xs[i]);
         scales[j] = affine_find(s, xs, w, q + Q4_K_SUB * j, &mins[j]);

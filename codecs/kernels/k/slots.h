@@ -4,35 +4,29 @@
 
 #include "../slots.h"
 
-wfs_encode_fn wfs_encode_q2_k_c, wfs_encode_q3_k_c, wfs_encode_q4_k_c, wfs_encode_q5_k_c, wfs_encode_q6_k_c;
-wfs_encode_weighted_fn wfs_encode_weighted_q2_k_c, wfs_encode_weighted_q3_k_c, wfs_encode_weighted_q4_k_c;
-wfs_encode_weighted_fn wfs_encode_weighted_q5_k_c, wfs_encode_weighted_q6_k_c;
-wfs_dequantize_fn wfs_dequantize_q2_k_c, wfs_dequantize_q3_k_c, wfs_dequantize_q4_k_c, wfs_dequantize_q5_k_c;
-wfs_dequantize_fn wfs_dequantize_q6_k_c;
-wfs_validate_fn wfs_validate_q2_k_c, wfs_validate_q3_k_c;
-wfs_validate_fn wfs_validate_q4_k_c, wfs_validate_q5_k_c, wfs_validate_q6_k_c;
+/* What every set has. */
+#define WFS_K_VERSIONS(V, isa)                                                                                        \
+    V(encode, WFS_TYPE_Q2_K, q2_k, isa) V(encode_weighted, WFS_TYPE_Q2_K, q2_k, isa)                                  \
+    V(dequantize, WFS_TYPE_Q2_K, q2_k, isa)                                                                           \
+    V(encode, WFS_TYPE_Q3_K, q3_k, isa) V(encode_weighted, WFS_TYPE_Q3_K, q3_k, isa)                                  \
+    V(dequantize, WFS_TYPE_Q3_K, q3_k, isa)                                                                           \
+    V(encode, WFS_TYPE_Q4_K, q4_k, isa) V(encode_weighted, WFS_TYPE_Q4_K, q4_k, isa)                                  \
+    V(dequantize, WFS_TYPE_Q4_K, q4_k, isa)                                                                           \
+    V(encode, WFS_TYPE_Q5_K, q5_k, isa) V(encode_weighted, WFS_TYPE_Q5_K, q5_k, isa)                                  \
+    V(dequantize, WFS_TYPE_Q5_K, q5_k, isa)                                                                           \
+    V(encode, WFS_TYPE_Q6_K, q6_k, isa) V(encode_weighted, WFS_TYPE_Q6_K, q6_k, isa)                                  \
+    V(dequantize, WFS_TYPE_Q6_K, q6_k, isa)
 
-wfs_encode_fn wfs_encode_q2_k_avx2, wfs_encode_q3_k_avx2, wfs_encode_q4_k_avx2;
-wfs_encode_fn wfs_encode_q5_k_avx2, wfs_encode_q6_k_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_q2_k_avx2, wfs_encode_weighted_q3_k_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_k_avx2, wfs_encode_weighted_q5_k_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_q6_k_avx2;
-wfs_dequantize_fn wfs_dequantize_q2_k_avx2, wfs_dequantize_q3_k_avx2, wfs_dequantize_q4_k_avx2;
-wfs_dequantize_fn wfs_dequantize_q5_k_avx2, wfs_dequantize_q6_k_avx2;
-wfs_encode_fn wfs_encode_q2_k_avx512, wfs_encode_q3_k_avx512, wfs_encode_q4_k_avx512;
-wfs_encode_fn wfs_encode_q5_k_avx512, wfs_encode_q6_k_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_q2_k_avx512, wfs_encode_weighted_q3_k_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_k_avx512, wfs_encode_weighted_q5_k_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_q6_k_avx512;
-wfs_dequantize_fn wfs_dequantize_q2_k_avx512, wfs_dequantize_q3_k_avx512, wfs_dequantize_q4_k_avx512;
-wfs_dequantize_fn wfs_dequantize_q5_k_avx512, wfs_dequantize_q6_k_avx512;
+/* What plain C has. */
+#define WFS_K_VERSIONS_OF_C(V, isa)                                                                                   \
+    WFS_K_VERSIONS(V, isa)                                                                                            \
+    V(validate, WFS_TYPE_Q2_K, q2_k, isa) V(validate, WFS_TYPE_Q3_K, q3_k, isa)                                       \
+    V(validate, WFS_TYPE_Q4_K, q4_k, isa) V(validate, WFS_TYPE_Q5_K, q5_k, isa)                                       \
+    V(validate, WFS_TYPE_Q6_K, q6_k, isa)
 
-wfs_encode_fn wfs_encode_q2_k_neon, wfs_encode_q3_k_neon, wfs_encode_q4_k_neon;
-wfs_encode_fn wfs_encode_q5_k_neon, wfs_encode_q6_k_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_q2_k_neon, wfs_encode_weighted_q3_k_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_k_neon, wfs_encode_weighted_q5_k_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_q6_k_neon;
-wfs_dequantize_fn wfs_dequantize_q2_k_neon, wfs_dequantize_q3_k_neon, wfs_dequantize_q4_k_neon;
-wfs_dequantize_fn wfs_dequantize_q5_k_neon, wfs_dequantize_q6_k_neon;
+WFS_K_VERSIONS_OF_C(WFS_DECLARE, c)
+WFS_K_VERSIONS(WFS_DECLARE, avx2)
+WFS_K_VERSIONS(WFS_DECLARE, avx512)
+WFS_K_VERSIONS(WFS_DECLARE, neon)
 
 #endif

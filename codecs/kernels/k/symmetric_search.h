@@ -17,21 +17,6 @@ static inline int32_t symmetric_level(float v, int half)
     return clamp_int(nearest_int(v), -half, half - 1);
 }
 
-/* The largest magnitude; ret_max is the first value that has it. A NaN counts for nothing. */
-static inline float symmetric_amax(const float *x, int n, float *ret_max)
-{
-    float amax = 0, max = 0;
-
-    for (int i = 0; i < n; i++) {
-        if (abs_of(x[i]) > amax) {
-            amax = abs_of(x[i]);
-            max = x[i];
-        }
-    }
-    *ret_max = max;
-    return amax;
-}
-
 /* The sums that give the least-squares scale for slope iscale. */
 static inline void symmetric_sums(const float *x, const float *w, int n, int half, float iscale, float *ret_xl,
                                   float *ret_l2)
@@ -54,9 +39,9 @@ static inline void symmetric_sums(const float *x, const float *w, int n, int hal
  */
 static inline float symmetric_find_n(const float *x, const float *w, int n, int half, uint8_t *q)
 {
-    float max, iscale, best_iscale, xl, l2, scale, best;
+    float max = most_of(x, (size_t)n), iscale, best_iscale, xl, l2, scale, best;
 
-    if (symmetric_amax(x, n, &max) < K_TINY) {
+    if (abs_of(max) < K_TINY) {
         memset(q, 0, (size_t)n);
         return 0;
     }
@@ -92,10 +77,10 @@ static inline float symmetric_find(const float *x, const float *w, int half, uin
  */
 static inline float symmetric_refine(const float *x, int half, uint8_t *q)
 {
-    float max, iscale, xl = 0, l2 = 0, level[SYMMETRIC_SUB];
+    float max = most_of(x, SYMMETRIC_SUB), iscale, xl = 0, l2 = 0, level[SYMMETRIC_SUB];
     bool moved = true;
 
-    if (symmetric_amax(x, SYMMETRIC_SUB, &max) < K_TINY) {
+    if (abs_of(max) < K_TINY) {
         memset(q, 0, SYMMETRIC_SUB);
         return 0;
     }

@@ -2,26 +2,12 @@
 #ifndef WFS_KERNELS_LEGACY_LEGACY_H
 #define WFS_KERNELS_LEGACY_LEGACY_H
 
-#include "../bits.h"
 #include "../blocks.h"
+#include "../values.h"
 
 #include <float.h>
 
 enum { LEGACY_ELEMS = 32 };
-
-/* The first value of the largest magnitude (0 if all are zeros); a NaN counts for nothing. */
-static inline float legacy_most(const float *x)
-{
-    float amax = 0, most = 0;
-
-    for (int i = 0; i < LEGACY_ELEMS; i++) {
-        if (amax < abs_of(x[i])) {
-            amax = abs_of(x[i]);
-            most = x[i];
-        }
-    }
-    return most;
-}
 
 /* The first smallest and the first largest value; a NaN counts for nothing. */
 static inline void legacy_range(const float *x, float *ret_min, float *ret_max)
@@ -87,7 +73,10 @@ static inline void legacy_scale(const uint8_t q[LEGACY_ELEMS], int offset, float
         dst[i] = (float)(q[i] + offset) * d;
 }
 
-/* scale * level + min; of two NaNs the product's is taken, as x86 does it. */
+/*
+ * scale * level + min; of two NaNs the product's is taken, as x86 does it (compilers turn sums around). With a min that
+ * is a number there is no choice to make, nor a branch for each value.
+ */
 static inline void legacy_scale_min(const uint8_t q[LEGACY_ELEMS], float d, float min, float *dst)
 {
     if (min == min) {

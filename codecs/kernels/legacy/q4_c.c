@@ -7,7 +7,7 @@ void wfs_encode_q4_0_c(const float *src, void *dst, size_t n_elems)
     uint8_t *block = dst, q[Q4_ELEMS];
 
     for (size_t b = 0; b < n_elems / Q4_ELEMS; b++, src += Q4_ELEMS, block += Q4_0_BYTES) {
-        float d = legacy_most(src) / -8.0f, inverse = legacy_inverse(d);
+        float d = most_of(src, LEGACY_ELEMS) / -8.0f, inverse = legacy_inverse(d);
 
         put_u16(block, f16_scale_of(d));
         for (int i = 0; i < Q4_ELEMS; i++) {

@@ -7,7 +7,7 @@ void wfs_encode_q5_0_c(const float *src, void *dst, size_t n_elems)
     uint8_t *block = dst, q[Q5_ELEMS];
 
     for (size_t b = 0; b < n_elems / Q5_ELEMS; b++, src += Q5_ELEMS, block += Q5_0_BYTES) {
-        float d = legacy_most(src) / -16.0f, inverse = legacy_inverse(d);
+        float d = most_of(src, LEGACY_ELEMS) / -16.0f, inverse = legacy_inverse(d);
 
         put_u16(block, f16_scale_of(d));
         for (int i = 0; i < Q5_ELEMS; i++) {

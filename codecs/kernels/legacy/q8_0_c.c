@@ -1,5 +1,4 @@
-#include "../bits.h"
-#include "../blocks.h"
+#include "legacy.h"
 #include "slots.h"
 
 /* Source: quantize_row_q8_0_ref of ggml-quants.c. */
@@ -8,15 +7,8 @@ void wfs_encode_q8_0_c(const float *src, void *dst, size_t n_elems)
     uint8_t *block = dst;
 
     for (size_t b = 0; b < n_elems / Q8_0_ELEMS; b++, src += Q8_0_ELEMS, block += Q8_0_BYTES) {
-        float amax = 0, d, inverse;
+        float d = amax_of(src, Q8_0_ELEMS) / 127.0f, inverse = legacy_inverse(d);
 
-        for (int i = 0; i < Q8_0_ELEMS; i++) {
-            float a = abs_of(src[i]);
-
-            amax = amax > a ? amax : a; /* in this order: a NaN is taken, and the next value replaces it */
-        }
-        d = amax / 127.0f;
-        inverse = d != 0 ? 1.0f / d : 0;
         put_u16(block, f16_scale_of(d));
         for (int i = 0; i < Q8_0_ELEMS; i++)
             block[Q8_0_QS + i] = (uint8_t)round_int(src[i] * inverse);

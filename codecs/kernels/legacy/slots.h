@@ -4,33 +4,28 @@
 
 #include "../slots.h"
 
-wfs_encode_fn wfs_encode_q4_0_c, wfs_encode_q4_1_c, wfs_encode_q5_0_c, wfs_encode_q5_1_c, wfs_encode_q8_0_c;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_0_c, wfs_encode_weighted_q4_1_c;
-wfs_encode_weighted_fn wfs_encode_weighted_q5_0_c, wfs_encode_weighted_q5_1_c;
-wfs_dequantize_fn wfs_dequantize_q4_0_c, wfs_dequantize_q4_1_c, wfs_dequantize_q5_0_c, wfs_dequantize_q5_1_c;
-wfs_dequantize_fn wfs_dequantize_q8_0_c;
-wfs_validate_fn wfs_validate_q4_0_c, wfs_validate_q4_1_c, wfs_validate_q5_0_c, wfs_validate_q5_1_c;
-wfs_validate_fn wfs_validate_q8_0_c;
+/* What every set has. */
+#define WFS_LEGACY_VERSIONS(V, isa)                                                                                   \
+    V(encode, WFS_TYPE_Q4_0, q4_0, isa) V(encode_weighted, WFS_TYPE_Q4_0, q4_0, isa)                                  \
+    V(dequantize, WFS_TYPE_Q4_0, q4_0, isa)                                                                           \
+    V(encode, WFS_TYPE_Q4_1, q4_1, isa) V(encode_weighted, WFS_TYPE_Q4_1, q4_1, isa)                                  \
+    V(dequantize, WFS_TYPE_Q4_1, q4_1, isa)                                                                           \
+    V(encode, WFS_TYPE_Q5_0, q5_0, isa) V(encode_weighted, WFS_TYPE_Q5_0, q5_0, isa)                                  \
+    V(dequantize, WFS_TYPE_Q5_0, q5_0, isa)                                                                           \
+    V(encode, WFS_TYPE_Q5_1, q5_1, isa) V(encode_weighted, WFS_TYPE_Q5_1, q5_1, isa)                                  \
+    V(dequantize, WFS_TYPE_Q5_1, q5_1, isa)                                                                           \
+    V(encode, WFS_TYPE_Q8_0, q8_0, isa) V(dequantize, WFS_TYPE_Q8_0, q8_0, isa)
 
-wfs_encode_fn wfs_encode_q4_0_avx2, wfs_encode_q4_1_avx2, wfs_encode_q5_0_avx2, wfs_encode_q5_1_avx2;
-wfs_encode_fn wfs_encode_q8_0_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_0_avx2, wfs_encode_weighted_q4_1_avx2;
-wfs_encode_weighted_fn wfs_encode_weighted_q5_0_avx2, wfs_encode_weighted_q5_1_avx2;
-wfs_dequantize_fn wfs_dequantize_q4_0_avx2, wfs_dequantize_q4_1_avx2, wfs_dequantize_q5_0_avx2;
-wfs_dequantize_fn wfs_dequantize_q5_1_avx2, wfs_dequantize_q8_0_avx2;
+/* What plain C has. */
+#define WFS_LEGACY_VERSIONS_OF_C(V, isa)                                                                              \
+    WFS_LEGACY_VERSIONS(V, isa)                                                                                       \
+    V(validate, WFS_TYPE_Q4_0, q4_0, isa) V(validate, WFS_TYPE_Q4_1, q4_1, isa)                                       \
+    V(validate, WFS_TYPE_Q5_0, q5_0, isa) V(validate, WFS_TYPE_Q5_1, q5_1, isa)                                       \
+    V(validate, WFS_TYPE_Q8_0, q8_0, isa)
 
-wfs_encode_fn wfs_encode_q4_0_avx512, wfs_encode_q4_1_avx512, wfs_encode_q5_0_avx512, wfs_encode_q5_1_avx512;
-wfs_encode_fn wfs_encode_q8_0_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_0_avx512, wfs_encode_weighted_q4_1_avx512;
-wfs_encode_weighted_fn wfs_encode_weighted_q5_0_avx512, wfs_encode_weighted_q5_1_avx512;
-wfs_dequantize_fn wfs_dequantize_q4_0_avx512, wfs_dequantize_q4_1_avx512, wfs_dequantize_q5_0_avx512;
-wfs_dequantize_fn wfs_dequantize_q5_1_avx512, wfs_dequantize_q8_0_avx512;
-
-wfs_encode_fn wfs_encode_q4_0_neon, wfs_encode_q4_1_neon, wfs_encode_q5_0_neon, wfs_encode_q5_1_neon;
-wfs_encode_fn wfs_encode_q8_0_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_q4_0_neon, wfs_encode_weighted_q4_1_neon;
-wfs_encode_weighted_fn wfs_encode_weighted_q5_0_neon, wfs_encode_weighted_q5_1_neon;
-wfs_dequantize_fn wfs_dequantize_q4_0_neon, wfs_dequantize_q4_1_neon, wfs_dequantize_q5_0_neon;
-wfs_dequantize_fn wfs_dequantize_q5_1_neon, wfs_dequantize_q8_0_neon;
+WFS_LEGACY_VERSIONS_OF_C(WFS_DECLARE, c)
+WFS_LEGACY_VERSIONS(WFS_DECLARE, avx2)
+WFS_LEGACY_VERSIONS(WFS_DECLARE, avx512)
+WFS_LEGACY_VERSIONS(WFS_DECLARE, neon)
 
 #endif

@@ -11,14 +11,10 @@ typedef void wfs_weighted_block_fn(const float *x, const float *importance, floa
 wfs_weighted_block_fn wfs_weighted_block_q4_0_c, wfs_weighted_block_q4_1_c;
 wfs_weighted_block_fn wfs_weighted_block_q5_0_c, wfs_weighted_block_q5_1_c;
 
-/* The mean square of a whole row; it is added up in the row's order. */
+/* Of a whole row. */
 static inline float legacy_mean_square(const float *x, size_t n)
 {
-    float sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return sum / (float)n;
+    return sum_of_squares(x, n) / (float)n;
 }
 
 /* A NaN (which validation refuses) gets no sign: compilers differ in it. */

@@ -1,4 +1,5 @@
 #include "fp4.h"
+#include "../values.h"
 #include "slots.h"
 
 static const float values[16] = { FP4_VALUES };
@@ -18,16 +19,6 @@ static uint8_t index_of(float x, float d)
         }
     }
     return best;
-}
-
-/* The largest magnitude of n values; a NaN counts for nothing. */
-static float amax_of(const float *x, int n)
-{
-    float amax = 0;
-
-    for (int i = 0; i < n; i++)
-        amax = amax < abs_of(x[i]) ? abs_of(x[i]) : amax;
-    return amax;
 }
 
 /* n values: the first half in the low nibbles, the second in the high ones. */
@@ -51,7 +42,7 @@ void wfs_encode_mxfp4_c(const float *src, void *dst, size_t n_elems)
     uint8_t *block = dst;
 
     for (size_t b = 0; b < n_elems / MXFP4_ELEMS; b++, src += MXFP4_ELEMS, block += MXFP4_BYTES) {
-        uint8_t e = mxfp4_exponent(amax_of(src, MXFP4_ELEMS));
+        uint8_t e = mxfp4_exponent(amax_of_numbers(src, MXFP4_ELEMS));
 
         block[MXFP4_E] = e;
         put_values(src, MXFP4_ELEMS, mxfp4_scale(e), block + MXFP4_QS);
@@ -65,7 +56,7 @@ void wfs_encode_nvfp4_c(const float *src, void *dst, size_t n_elems)
 
     for (size_t b = 0; b < n_elems / NVFP4_ELEMS; b++, block += NVFP4_BYTES) {
         for (int s = 0; s < NVFP4_SUBS; s++, src += NVFP4_SUB) {
-            uint8_t e = nvfp4_scale_of(amax_of(src, NVFP4_SUB) / 6.0f);
+            uint8_t e = nvfp4_scale_of(amax_of_numbers(src, NVFP4_SUB) / 6.0f);
 
             block[NVFP4_D + s] = e;
             put_values(src, NVFP4_SUB, nvfp4_scale(e), block + NVFP4_QS + NVFP4_SUB / 2 * s);

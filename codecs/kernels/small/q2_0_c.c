@@ -1,5 +1,5 @@
-#include "../bits.h"
 #include "../blocks.h"
+#include "../values.h"
 #include "slots.h"
 
 /* Source: quantize_row_q2_0_ref of ggml-quants.c. (As the scale is the largest magnitude, level 3 is never used.) */
@@ -8,11 +8,8 @@ void wfs_encode_q2_0_c(const float *src, void *dst, size_t n_elems)
     uint8_t *block = dst;
 
     for (size_t b = 0; b < n_elems / Q2_0_ELEMS; b++, src += Q2_0_ELEMS, block += Q2_0_BYTES) {
-        float amax = 0, inverse;
+        float amax = amax_of_numbers(src, Q2_0_ELEMS), inverse = amax > 0 ? 1.0f / amax : 0;
 
-        for (int i = 0; i < Q2_0_ELEMS; i++)
-            amax = abs_of(src[i]) > amax ? abs_of(src[i]) : amax; /* a NaN counts for nothing */
-        inverse = amax > 0 ? 1.0f / amax : 0;
         put_u16(block, f16_scale_of(amax));
         memset(block + Q2_0_QS, 0, Q2_0_ELEMS / 4);
         for (int i = 0; i < Q2_0_ELEMS; i++) {

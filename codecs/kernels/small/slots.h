@@ -4,26 +4,25 @@
 
 #include "../slots.h"
 
-wfs_encode_fn wfs_encode_tq1_0_c, wfs_encode_tq2_0_c, wfs_encode_mxfp4_c, wfs_encode_nvfp4_c;
-wfs_encode_fn wfs_encode_q1_0_c, wfs_encode_q2_0_c;
-wfs_dequantize_fn wfs_dequantize_tq1_0_c, wfs_dequantize_tq2_0_c, wfs_dequantize_mxfp4_c, wfs_dequantize_nvfp4_c;
-wfs_dequantize_fn wfs_dequantize_q1_0_c, wfs_dequantize_q2_0_c;
-wfs_validate_fn wfs_validate_tq1_0_c, wfs_validate_tq2_0_c, wfs_validate_mxfp4_c, wfs_validate_nvfp4_c;
-wfs_validate_fn wfs_validate_q1_0_c, wfs_validate_q2_0_c;
+/* What every set has. */
+#define WFS_SMALL_VERSIONS(V, isa)                                                                                    \
+    V(encode, WFS_TYPE_TQ1_0, tq1_0, isa) V(dequantize, WFS_TYPE_TQ1_0, tq1_0, isa)                                   \
+    V(encode, WFS_TYPE_TQ2_0, tq2_0, isa) V(dequantize, WFS_TYPE_TQ2_0, tq2_0, isa)                                   \
+    V(encode, WFS_TYPE_MXFP4, mxfp4, isa) V(dequantize, WFS_TYPE_MXFP4, mxfp4, isa)                                   \
+    V(encode, WFS_TYPE_NVFP4, nvfp4, isa) V(dequantize, WFS_TYPE_NVFP4, nvfp4, isa)                                   \
+    V(encode, WFS_TYPE_Q1_0, q1_0, isa) V(dequantize, WFS_TYPE_Q1_0, q1_0, isa)                                       \
+    V(encode, WFS_TYPE_Q2_0, q2_0, isa) V(dequantize, WFS_TYPE_Q2_0, q2_0, isa)
 
-wfs_encode_fn wfs_encode_tq1_0_avx2, wfs_encode_tq2_0_avx2, wfs_encode_mxfp4_avx2, wfs_encode_nvfp4_avx2;
-wfs_encode_fn wfs_encode_q1_0_avx2, wfs_encode_q2_0_avx2;
-wfs_dequantize_fn wfs_dequantize_tq1_0_avx2, wfs_dequantize_tq2_0_avx2, wfs_dequantize_mxfp4_avx2;
-wfs_dequantize_fn wfs_dequantize_nvfp4_avx2, wfs_dequantize_q1_0_avx2, wfs_dequantize_q2_0_avx2;
+/* What plain C has. */
+#define WFS_SMALL_VERSIONS_OF_C(V, isa)                                                                               \
+    WFS_SMALL_VERSIONS(V, isa)                                                                                        \
+    V(validate, WFS_TYPE_TQ1_0, tq1_0, isa) V(validate, WFS_TYPE_TQ2_0, tq2_0, isa)                                   \
+    V(validate, WFS_TYPE_MXFP4, mxfp4, isa) V(validate, WFS_TYPE_NVFP4, nvfp4, isa)                                   \
+    V(validate, WFS_TYPE_Q1_0, q1_0, isa) V(validate, WFS_TYPE_Q2_0, q2_0, isa)
 
-wfs_encode_fn wfs_encode_tq1_0_avx512, wfs_encode_tq2_0_avx512, wfs_encode_mxfp4_avx512, wfs_encode_nvfp4_avx512;
-wfs_encode_fn wfs_encode_q1_0_avx512, wfs_encode_q2_0_avx512;
-wfs_dequantize_fn wfs_dequantize_tq1_0_avx512, wfs_dequantize_tq2_0_avx512, wfs_dequantize_mxfp4_avx512;
-wfs_dequantize_fn wfs_dequantize_nvfp4_avx512, wfs_dequantize_q1_0_avx512, wfs_dequantize_q2_0_avx512;
-
-wfs_encode_fn wfs_encode_tq1_0_neon, wfs_encode_tq2_0_neon, wfs_encode_mxfp4_neon, wfs_encode_nvfp4_neon;
-wfs_encode_fn wfs_encode_q1_0_neon, wfs_encode_q2_0_neon;
-wfs_dequantize_fn wfs_dequantize_tq1_0_neon, wfs_dequantize_tq2_0_neon, wfs_dequantize_mxfp4_neon;
-wfs_dequantize_fn wfs_dequantize_nvfp4_neon, wfs_dequantize_q1_0_neon, wfs_dequantize_q2_0_neon;
+WFS_SMALL_VERSIONS_OF_C(WFS_DECLARE, c)
+WFS_SMALL_VERSIONS(WFS_DECLARE, avx2)
+WFS_SMALL_VERSIONS(WFS_DECLARE, avx512)
+WFS_SMALL_VERSIONS(WFS_DECLARE, neon)
 
 #endif

@@ -14,7 +14,7 @@ static inline uint8_t tq1_0_fraction(uint8_t number)
     return (uint8_t)(((uint32_t)number * 256 + 242) / 243);
 }
 
-/* `count` digits from n bytes each; digit k of byte i stands at k * stride + i. Too large ones (after a NaN) wrap. */
+/* `count` digits from n bytes each; digit k of byte i stands at k * n + i. Too large ones (after a NaN) wrap. */
 static inline void tq1_0_put_digits(const uint8_t *digits, int n, int count, uint8_t *ret)
 {
     for (int i = 0; i < n; i++) {

@@ -1,17 +1,12 @@
+#include "../values.h"
 #include "slots.h"
 #include "tq.h"
 
 /* Writes the scale at p; the levels plus 1. */
 static void find(const float *x, uint8_t *p, uint8_t q[TQ_ELEMS])
 {
-    float amax = 0, inverse;
+    float amax = amax_of(x, TQ_ELEMS), inverse = amax != 0 ? 1.0f / amax : 0;
 
-    for (int i = 0; i < TQ_ELEMS; i++) {
-        float a = abs_of(x[i]);
-
-        amax = amax > a ? amax : a; /* in this order: a NaN is taken, and the next value replaces it */
-    }
-    inverse = amax != 0 ? 1.0f / amax : 0;
     put_u16(p, f16_scale_of(amax));
     for (int i = 0; i < TQ_ELEMS; i++)
         q[i] = (uint8_t)(round_long_low(x[i] * inverse) + 1);
