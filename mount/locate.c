@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "gguf_walk.h"
+#include "gguf/walk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static bool skip_keys(struct wfs_gguf_walk *w, uint32_t *ret_alignment)
         struct wfs_gguf_item key;
         struct wfs_cursor value;
 
-        if (!wfs_gguf_walk_key(w, &key))
+        if (wfs_gguf_walk_key(w, &key) != WFS_GGUF_STEP_OK)
             return false;
         value = wfs_cursor_over(key.value, key.value_len);
         if (key.name_len == sizeof alignment - 1 && memcmp(key.name, alignment, sizeof alignment - 1) == 0)
@@ -34,11 +34,11 @@ bool wfs_locate_gguf(const uint8_t *header, size_t len, uint64_t offset, char *n
     uint32_t alignment;
     uint64_t data;
 
-    if (!wfs_gguf_walk_start(&w, header, len) || !skip_keys(&w, &alignment))
+    if (wfs_gguf_walk_start(&w, header, len) != WFS_GGUF_STEP_OK || !skip_keys(&w, &alignment))
         return false;
     tensors = w;
     for (uint64_t i = 0; i < w.n_tensors; i++) {
-        if (!wfs_gguf_walk_tensor(&w, &t))
+        if (wfs_gguf_walk_tensor(&w, &t) != WFS_GGUF_STEP_OK)
             return false;
     }
     data = (w.c.at + alignment - 1) / alignment * alignment;
@@ -51,7 +51,7 @@ bool wfs_locate_gguf(const uint8_t *header, size_t len, uint64_t offset, char *n
     }
     if (!found.name)
         return false;
-    wfs_escape(name, size, (const char *)found.name, (unsigned long)found.name_len);
+    wfs_escape(name, size, (const char *)found.name, found.name_len);
     *ret_begin = data + found.offset;
     return true;
 }

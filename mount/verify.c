@@ -1,6 +1,6 @@
 #include "base/cleanup.h"
 #include "commands.h"
-#include "gguf_walk.h"
+#include "gguf_difference.h"
 #include "human.h"
 #include "locate.h"
 #include "opened.h"
@@ -117,7 +117,7 @@ static const char *header_difference(struct comparison *c, char *out, size_t siz
     file = malloc(len);
     memcpy(out, ": ", 3);
     if (!file || read_all(c, 0, file, len, &unsaid) < 0 ||
-        !wfs_gguf_walk_difference(view.data, view.len, file, len, out + 2, size - 2))
+        !wfs_gguf_difference(view.data, view.len, file, len, out + 2, size - 2))
         out[0] = 0;
     return out;
 }

@@ -1,78 +1,42 @@
 #include "reader.h"
 #include "../base/checked.h"
-#include "../base/cursor.h"
 #include "../base/map.h"
 #include "../kernels/types.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_ALIGNMENT = 32, MAX_NAME = 64, MAX_LENGTH = 1 << 30, LAST_VERSION = 3 };
+enum { MAX_NAME = 64, LAST_VERSION = 3 };
 
 struct parse {
-    struct wfs_cursor c;
+    struct wfs_gguf_walk walk;
     struct wfs_gguf_header h;
     struct wfs_error *err;
 };
 
 static int cut_short(struct parse *p, const char *what)
 {
-    return wfs_error_set(p->err, EINVAL, "byte %zu: the file ends within %s", p->c.at, what);
-}
-
-static bool take_string(struct wfs_cursor *c, const char **ret, size_t *ret_len)
-{
-    uint64_t len;
-
-    if (!wfs_cursor_u64le(c, &len) || len > MAX_LENGTH || len > wfs_cursor_left(c))
-        return false;
-    *ret = (const char *)wfs_cursor_take(c, (size_t)len);
-    *ret_len = (size_t)len;
-    return true;
-}
-
-/* Bytes of one value; 0 for strings and what is no type of a value. */
-static size_t size_of(uint32_t type)
-{
-    static const uint8_t sizes[] = { [WFS_GGUF_U8] = 1,  [WFS_GGUF_I8] = 1,  [WFS_GGUF_U16] = 2, [WFS_GGUF_I16] = 2,
-                                     [WFS_GGUF_U32] = 4, [WFS_GGUF_I32] = 4, [WFS_GGUF_F32] = 4, [WFS_GGUF_BOOL] = 1,
-                                     [WFS_GGUF_U64] = 8, [WFS_GGUF_I64] = 8, [WFS_GGUF_F64] = 8 };
-
-    return type < sizeof sizes ? sizes[type] : 0;
-}
-
-static bool skip_values(struct wfs_cursor *c, const struct wfs_gguf_key *k)
-{
-    const char *text;
-    size_t len;
-
-    if (k->type != WFS_GGUF_STRING)
-        return k->n <= wfs_cursor_left(c) / size_of(k->type) && wfs_cursor_take(c, (size_t)k->n * size_of(k->type));
-    for (uint64_t i = 0; i < k->n; i++) {
-        if (!take_string(c, &text, &len))
-            return false;
-    }
-    return true;
+    return wfs_error_set(p->err, EINVAL, "byte %zu: the file ends within %s", p->walk.c.at, what);
 }
 
 static int parse_key(struct parse *p, struct wfs_gguf_key *k)
 {
-    uint32_t type;
+    struct wfs_gguf_item item;
+    enum wfs_gguf_step step = wfs_gguf_walk_key(&p->walk, &item);
 
-    if (!take_string(&p->c, &k->name, &k->name_len) || !wfs_cursor_u32le(&p->c, &type))
+    if (step == WFS_GGUF_STEP_CUT)
         return cut_short(p, "a key");
+    *k = (struct wfs_gguf_key){ .name = (const char *)item.name, .name_len = item.name_len,
+                                .type = (enum wfs_gguf_value_type)item.element_type,
+                                .is_array = item.type == WFS_GGUF_ARRAY, .n = item.n, .value = item.elements };
     if (k->name_len == 0)
-        return wfs_error_set(p->err, EINVAL, "byte %zu: a key without a name", p->c.at);
-    k->n = 1;
-    k->is_array = type == WFS_GGUF_ARRAY;
-    if (k->is_array && (!wfs_cursor_u32le(&p->c, &type) || !wfs_cursor_u64le(&p->c, &k->n)))
-        return cut_short(p, "a key");
-    if (type != WFS_GGUF_STRING && size_of(type) == 0)
-        return wfs_error_set(p->err, EINVAL, "key %.*s: %u is no type of a value", (int)k->name_len, k->name, type);
-    k->type = (enum wfs_gguf_value_type)type;
-    k->value = p->c.data + p->c.at;
-    if (k->n > MAX_LENGTH || !skip_values(&p->c, k))
+        return wfs_error_set(p->err, EINVAL, "byte %zu: a key without a name", p->walk.c.at);
+    if (step == WFS_GGUF_STEP_TYPE)
+        return wfs_error_set(p->err, EINVAL, "key %.*s: %u is no type of a value", (int)k->name_len, k->name,
+                             item.element_type);
+    if (step != WFS_GGUF_STEP_OK)
         return wfs_error_set(p->err, EINVAL, "key %.*s: its value is longer than the file", (int)k->name_len, k->name);
     return 0;
 }
@@ -93,21 +57,27 @@ static bool measure(struct wfs_gguf_tensor_info *t)
 
 static int parse_tensor(struct parse *p, struct wfs_gguf_tensor_info *t, uint64_t *ret_offset)
 {
-    if (!take_string(&p->c, &t->name, &t->name_len) || !wfs_cursor_u32le(&p->c, &t->n_dims))
+    struct wfs_gguf_item item;
+    enum wfs_gguf_step step = wfs_gguf_walk_tensor(&p->walk, &item);
+    struct wfs_cursor dims;
+
+    if (step == WFS_GGUF_STEP_CUT)
         return cut_short(p, "a tensor's description");
-    if (t->name_len >= MAX_NAME)
-        return wfs_error_set(p->err, EINVAL, "byte %zu: the name of a tensor has %zu bytes, %d are allowed", p->c.at,
-                             t->name_len, MAX_NAME - 1);
-    t->name_len = strnlen(t->name, t->name_len);
+    if (item.name_len >= MAX_NAME)
+        return wfs_error_set(p->err, EINVAL, "byte %zu: the name of a tensor has %zu bytes, %d are allowed",
+                             p->walk.c.at, item.name_len, MAX_NAME - 1);
+    t->name = (const char *)item.name;
+    t->name_len = strnlen(t->name, item.name_len);
+    t->n_dims = item.n_dims;
     if (t->n_dims > WFS_GGUF_MAX_DIMS)
         return wfs_error_set(p->err, EINVAL, "tensor %.*s has %u dimensions", (int)t->name_len, t->name, t->n_dims);
+    dims = wfs_cursor_over(item.dims, t->n_dims * sizeof *t->ne);
     for (uint32_t d = 0; d < WFS_GGUF_MAX_DIMS; d++) {
-        t->ne[d] = 1;
-        if (d < t->n_dims && !wfs_cursor_u64le(&p->c, &t->ne[d]))
-            return cut_short(p, "a tensor's description");
+        if (d >= t->n_dims || !wfs_cursor_u64le(&dims, &t->ne[d]))
+            t->ne[d] = 1;
     }
-    if (!wfs_cursor_u32le(&p->c, &t->type) || !wfs_cursor_u64le(&p->c, ret_offset))
-        return cut_short(p, "a tensor's description");
+    t->type = item.type;
+    *ret_offset = item.offset;
     if (t->type >= WFS_TYPE_COUNT || !wfs_ggml_types[t->type].name)
         return wfs_error_set(p->err, EINVAL, "tensor %.*s: its type %u is not known", (int)t->name_len, t->name,
                              t->type);
@@ -138,7 +108,7 @@ static int parse_keys(struct parse *p, uint64_t *ret_alignment)
     wfs_map_done(&seen);
     if (r < 0)
         return r;
-    *ret_alignment = DEFAULT_ALIGNMENT;
+    *ret_alignment = WFS_GGUF_DEFAULT_ALIGNMENT;
     alignment = wfs_gguf_header_find(&p->h, "general.alignment");
     if (alignment) {
         struct wfs_cursor c = wfs_cursor_over(alignment->value, 4);
@@ -158,7 +128,7 @@ static int place_tensors(struct parse *p, const uint64_t *offsets, uint64_t alig
 {
     uint64_t base, at = 0, end;
 
-    if (!wfs_align_u64(p->c.at, alignment, &base) || base > p->c.len)
+    if (!wfs_align_u64(p->walk.c.at, alignment, &base) || base > p->walk.c.len)
         return p->h.n_tensors ? cut_short(p, "the padding before the data") : 0;
     for (size_t i = 0; i < p->h.n_tensors; i++) {
         struct wfs_gguf_tensor_info *t = &p->h.tensors[i];
@@ -166,10 +136,10 @@ static int place_tensors(struct parse *p, const uint64_t *offsets, uint64_t alig
         if (offsets[i] != at)
             return wfs_error_set(p->err, EINVAL, "tensor %.*s begins at %llu, not at %llu", (int)t->name_len, t->name,
                                  (unsigned long long)offsets[i], (unsigned long long)at);
-        if (!wfs_add_u64(at, t->n_bytes, &end) || !wfs_align_u64(end, alignment, &at) || at > p->c.len - base)
+        if (!wfs_add_u64(at, t->n_bytes, &end) || !wfs_align_u64(end, alignment, &at) || at > p->walk.c.len - base)
             return wfs_error_set(p->err, EINVAL, "tensor %.*s reaches beyond the end of the file", (int)t->name_len,
                                  t->name);
-        t->data = p->c.data + base + offsets[i];
+        t->data = p->walk.c.data + base + offsets[i];
     }
     return 0;
 }
@@ -200,24 +170,24 @@ static int parse_tensors(struct parse *p, uint64_t alignment)
 }
 
 /* The fixed part, and room for what it announces: a key takes 13 bytes at least, a tensor 24. */
-static int parse_counts(struct parse *p)
+static int parse_counts(struct parse *p, const void *data, size_t len)
 {
     enum { MIN_KEY = 13, MIN_TENSOR = 24 };
-    const uint8_t *magic = wfs_cursor_take(&p->c, 4);
-    uint64_t n_tensors, n_keys;
+    struct wfs_gguf_walk *w = &p->walk;
+    enum wfs_gguf_step step = wfs_gguf_walk_start(w, data, len);
 
-    if (!magic || memcmp(magic, "GGUF", 4) != 0)
+    if (step == WFS_GGUF_STEP_MAGIC)
         return wfs_error_set(p->err, EINVAL, "not a GGUF file");
-    if (!wfs_cursor_u32le(&p->c, &p->h.version) || !wfs_cursor_u64le(&p->c, &n_tensors) ||
-        !wfs_cursor_u64le(&p->c, &n_keys))
+    if (step != WFS_GGUF_STEP_OK)
         return cut_short(p, "the header");
+    p->h.version = w->version;
     if (p->h.version < 2 || p->h.version > LAST_VERSION)
         return wfs_error_set(p->err, EINVAL, "GGUF version %u is not supported", p->h.version);
-    if (n_keys > wfs_cursor_left(&p->c) / MIN_KEY || n_tensors > wfs_cursor_left(&p->c) / MIN_TENSOR)
+    if (w->n_keys > wfs_cursor_left(&w->c) / MIN_KEY || w->n_tensors > wfs_cursor_left(&w->c) / MIN_TENSOR)
         return wfs_error_set(p->err, EINVAL, "the header announces %llu keys and %llu tensors, more than the file holds",
-                             (unsigned long long)n_keys, (unsigned long long)n_tensors);
-    p->h.n_keys = (size_t)n_keys;
-    p->h.n_tensors = (size_t)n_tensors;
+                             (unsigned long long)w->n_keys, (unsigned long long)w->n_tensors);
+    p->h.n_keys = (size_t)w->n_keys;
+    p->h.n_tensors = (size_t)w->n_tensors;
     p->h.keys = calloc(p->h.n_keys + 1, sizeof *p->h.keys);
     p->h.tensors = calloc(p->h.n_tensors + 1, sizeof *p->h.tensors);
     return p->h.keys && p->h.tensors ? 0 : wfs_error_set(p->err, ENOMEM, "out of memory");
@@ -225,9 +195,9 @@ static int parse_counts(struct parse *p)
 
 int wfs_gguf_header_parse(const void *data, size_t len, struct wfs_gguf_header *ret, struct wfs_error *err)
 {
-    struct parse p = { .c = wfs_cursor_over(data, len), .err = err };
+    struct parse p = { .err = err };
     uint64_t alignment;
-    int r = parse_counts(&p);
+    int r = parse_counts(&p, data, len);
 
     if (r == 0)
         r = parse_keys(&p, &alignment);
@@ -264,9 +234,11 @@ const struct wfs_gguf_key *wfs_gguf_header_find(const struct wfs_gguf_header *h,
 void wfs_gguf_key_string(const struct wfs_gguf_key *k, uint64_t i, const char **ret, size_t *ret_len)
 {
     struct wfs_cursor c = wfs_cursor_over(k->value, SIZE_MAX / 2);
+    const uint8_t *text = NULL;
 
     do {
-        if (!take_string(&c, ret, ret_len))
+        if (!wfs_gguf_take_string(&c, &text, ret_len))
             *ret_len = 0; /* cannot be: parse has walked here */
+        *ret = (const char *)text;
     } while (i-- > 0);
 }

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "human.h"
-#include "gguf_walk.h"
+#include "gguf_difference.h"
 #include "locate.h"
 #include "mountpoint.h"
 #include "preflight.h"
@@ -201,17 +201,17 @@ static void what_differs_in_two_headers(void **state)
     (void)state;
     make_header(&a, 0);
     make_header(&b, 1);
-    assert_false(wfs_gguf_walk_difference(a.data, a.len, a.data, a.len, text, sizeof text));
-    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_false(wfs_gguf_difference(a.data, a.len, a.data, a.len, text, sizeof text));
+    assert_true(wfs_gguf_difference(a.data, a.len, b.data, b.len, text, sizeof text));
     assert_string_equal(text, "key general.alignment is only in the file");
-    assert_true(wfs_gguf_walk_difference(b.data, b.len, a.data, a.len, text, sizeof text));
+    assert_true(wfs_gguf_difference(b.data, b.len, a.data, a.len, text, sizeof text));
     assert_string_equal(text, "key general.alignment is only in the view");
     for (size_t cut = 0; cut < b.len; cut++) { /* in memory of its own, so that a read behind it is seen */
         uint8_t *copy = malloc(cut + 1);
 
         memcpy(copy, b.data, cut);
-        wfs_gguf_walk_difference(b.data, b.len, copy, cut, text, sizeof text);
-        wfs_gguf_walk_difference(copy, cut, b.data, b.len, text, sizeof text);
+        wfs_gguf_difference(b.data, b.len, copy, cut, text, sizeof text);
+        wfs_gguf_difference(copy, cut, b.data, b.len, text, sizeof text);
         free(copy);
     }
     wfs_buf_done(&b);
@@ -219,18 +219,18 @@ static void what_differs_in_two_headers(void **state)
     name = memmem(b.data, b.len, "second.weight", 13);
     assert_non_null(name);
     name[0] = 'S';
-    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_true(wfs_gguf_difference(a.data, a.len, b.data, b.len, text, sizeof text));
     assert_string_equal(text, "tensor second.weight is only in the view");
     name[0] = 's';
     name[13 + 4] ^= 1;
-    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_true(wfs_gguf_difference(a.data, a.len, b.data, b.len, text, sizeof text));
     assert_string_equal(text, "tensor second.weight has another shape or place");
     name[13 + 4] ^= 1;
     name[13 + 4 + 8] = 14; /* ggml's number of Q6_K, behind the one dimension */
-    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_true(wfs_gguf_difference(a.data, a.len, b.data, b.len, text, sizeof text));
     assert_string_equal(text, "tensor second.weight is f32 in the view, q6_K in the file");
     name[13 + 4 + 8] = 200;
-    assert_true(wfs_gguf_walk_difference(a.data, a.len, b.data, b.len, text, sizeof text));
+    assert_true(wfs_gguf_difference(a.data, a.len, b.data, b.len, text, sizeof text));
     assert_string_equal(text, "tensor second.weight is f32 in the view, of type 200 in the file");
     wfs_buf_done(&a);
     wfs_buf_done(&b);

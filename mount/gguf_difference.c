@@ -1,85 +1,20 @@
-#include "gguf_walk.h"
+#include "gguf_difference.h"
 
 #include "base/error.h"
-#include "gguf/kv.h"
+#include "gguf/walk.h"
 #include "kernels/types.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAGIC = 0x46554747, N_TYPES = WFS_GGUF_F64 + 1, MAX_DIMS = 8, VALUE_SHOWN = 60 };
+enum { VALUE_SHOWN = 60 };
 
-static bool take_string(struct wfs_cursor *c, const uint8_t **ret, uint64_t *ret_len)
-{
-    if (!wfs_cursor_u64le(c, ret_len) || *ret_len > wfs_cursor_left(c))
-        return false;
-    *ret = wfs_cursor_take(c, (size_t)*ret_len);
-    return true;
-}
-
-static bool skip_value(struct wfs_cursor *c, uint32_t type)
-{
-    static const uint8_t widths[N_TYPES] = { 1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8 };
-    const uint8_t *text;
-    uint64_t len, count = 1;
-
-    if (type == WFS_GGUF_ARRAY && (!wfs_cursor_u32le(c, &type) || !wfs_cursor_u64le(c, &count)))
-        return false;
-    if (type >= N_TYPES || type == WFS_GGUF_ARRAY)
-        return false;
-    if (type != WFS_GGUF_STRING)
-        return count <= wfs_cursor_left(c) / widths[type] && wfs_cursor_take(c, (size_t)count * widths[type]);
-    for (uint64_t i = 0; i < count; i++) {
-        if (!take_string(c, &text, &len))
-            return false;
-    }
-    return true;
-}
-
-bool wfs_gguf_walk_start(struct wfs_gguf_walk *w, const uint8_t *header, size_t len)
-{
-    uint32_t magic;
-
-    *w = (struct wfs_gguf_walk){ .c = wfs_cursor_over(header, len) };
-    return wfs_cursor_u32le(&w->c, &magic) && magic == MAGIC && wfs_cursor_u32le(&w->c, &w->version) &&
-           wfs_cursor_u64le(&w->c, &w->n_tensors) && wfs_cursor_u64le(&w->c, &w->n_keys);
-}
-
-bool wfs_gguf_walk_key(struct wfs_gguf_walk *w, struct wfs_gguf_item *ret)
-{
-    *ret = (struct wfs_gguf_item){ 0 };
-    if (!take_string(&w->c, &ret->name, &ret->name_len) || !wfs_cursor_u32le(&w->c, &ret->type))
-        return false;
-    ret->value = w->c.data + w->c.at;
-    if (!skip_value(&w->c, ret->type))
-        return false;
-    ret->value_len = (size_t)(w->c.data + w->c.at - ret->value);
-    return true;
-}
-
-bool wfs_gguf_walk_tensor(struct wfs_gguf_walk *w, struct wfs_gguf_item *ret)
-{
-    uint32_t n_dims;
-
-    *ret = (struct wfs_gguf_item){ 0 };
-    if (!take_string(&w->c, &ret->name, &ret->name_len))
-        return false;
-    ret->value = w->c.data + w->c.at;
-    if (!wfs_cursor_u32le(&w->c, &n_dims) || n_dims > MAX_DIMS || !wfs_cursor_take(&w->c, n_dims * (size_t)8) ||
-        !wfs_cursor_u32le(&w->c, &ret->type) || !wfs_cursor_u64le(&w->c, &ret->offset))
-        return false;
-    ret->value_len = (size_t)(w->c.data + w->c.at - ret->value);
-    return true;
-}
-
-/* --- differences --- */
-
-typedef bool next_item(struct wfs_gguf_walk *w, struct wfs_gguf_item *ret);
+typedef enum wfs_gguf_step next_item(struct wfs_gguf_walk *w, struct wfs_gguf_item *ret);
 
 static bool same_name(const struct wfs_gguf_item *a, const struct wfs_gguf_item *b)
 {
-    return a->name_len == b->name_len && memcmp(a->name, b->name, (size_t)a->name_len) == 0;
+    return a->name_len == b->name_len && memcmp(a->name, b->name, a->name_len) == 0;
 }
 
 static bool same_value(const struct wfs_gguf_item *a, const struct wfs_gguf_item *b)
@@ -93,7 +28,7 @@ static bool find(struct wfs_gguf_walk w, uint64_t n, next_item *next, const stru
 {
     *ret_found = false;
     for (uint64_t i = 0; i < n && !*ret_found; i++) {
-        if (!next(&w, ret))
+        if (next(&w, ret) != WFS_GGUF_STEP_OK)
             return false;
         *ret_found = same_name(ret, wanted);
     }
@@ -105,15 +40,15 @@ static void show_value(const struct wfs_gguf_item *k, char *out, size_t size)
 {
     struct wfs_cursor c = wfs_cursor_over(k->value, k->value_len);
     const uint8_t *text = NULL;
-    uint64_t len = 0;
+    size_t len = 0;
     uint32_t v = 0;
     char shown[4 * VALUE_SHOWN + 1];
     float f;
 
     switch (k->type) {
     case WFS_GGUF_STRING:
-        take_string(&c, &text, &len);
-        wfs_escape(shown, sizeof shown, (const char *)text, len < VALUE_SHOWN ? (unsigned long)len : VALUE_SHOWN);
+        wfs_gguf_take_string(&c, &text, &len);
+        wfs_escape(shown, sizeof shown, (const char *)text, len < VALUE_SHOWN ? len : VALUE_SHOWN);
         snprintf(out, size, "\"%s\"%s", shown, len > VALUE_SHOWN ? "…" : "");
         return;
     case WFS_GGUF_U32:
@@ -130,9 +65,7 @@ static void show_value(const struct wfs_gguf_item *k, char *out, size_t size)
         snprintf(out, size, "%s", *k->value ? "true" : "false");
         return;
     case WFS_GGUF_ARRAY:
-        wfs_cursor_u32le(&c, &v);
-        wfs_cursor_u64le(&c, &len);
-        snprintf(out, size, "a list of %" PRIu64, len);
+        snprintf(out, size, "a list of %" PRIu64, k->n);
         return;
     default:
         snprintf(out, size, "of type %" PRIu32, k->type);
@@ -151,7 +84,7 @@ static void say(const char *kind, const struct wfs_gguf_item *item, const char *
 {
     char name[300];
 
-    wfs_escape(name, sizeof name, (const char *)item->name, (unsigned long)item->name_len);
+    wfs_escape(name, sizeof name, (const char *)item->name, item->name_len);
     snprintf(out, size, "%s %s %s", kind, name, text);
 }
 
@@ -187,10 +120,10 @@ static enum outcome compare(struct wfs_gguf_walk *view, uint64_t n_view, struct 
     bool found, moved = false;
 
     for (uint64_t i = 0; i < n_view; i++) {
-        if (!next(view, &item))
+        if (next(view, &item) != WFS_GGUF_STEP_OK)
             return UNREADABLE;
         /* In the same place as a rule: then no search is needed. */
-        if (i < n_file && !next(file, &other))
+        if (i < n_file && next(file, &other) != WFS_GGUF_STEP_OK)
             return UNREADABLE;
         found = i < n_file && same_name(&item, &other);
         moved |= !found;
@@ -205,7 +138,7 @@ static enum outcome compare(struct wfs_gguf_walk *view, uint64_t n_view, struct 
     }
     *file = first_file;
     for (uint64_t i = 0; i < n_file; i++) {
-        if (!next(file, &item))
+        if (next(file, &item) != WFS_GGUF_STEP_OK)
             return UNREADABLE;
         if (n_file == n_view)
             continue;
@@ -221,13 +154,14 @@ static enum outcome compare(struct wfs_gguf_walk *view, uint64_t n_view, struct 
     return moved ? SAID : SAME;
 }
 
-bool wfs_gguf_walk_difference(const uint8_t *view, size_t view_len, const uint8_t *file, size_t file_len, char *out,
+bool wfs_gguf_difference(const uint8_t *view, size_t view_len, const uint8_t *file, size_t file_len, char *out,
                               size_t size)
 {
     struct wfs_gguf_walk a, b;
     enum outcome r;
 
-    if (!wfs_gguf_walk_start(&a, view, view_len) || !wfs_gguf_walk_start(&b, file, file_len))
+    if (wfs_gguf_walk_start(&a, view, view_len) != WFS_GGUF_STEP_OK ||
+        wfs_gguf_walk_start(&b, file, file_len) != WFS_GGUF_STEP_OK)
         return false;
     if (a.version != b.version) {
         snprintf(out, size, "GGUF version %" PRIu32 " in the view, %" PRIu32 " in the file", a.version, b.version);
