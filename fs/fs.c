@@ -11,11 +11,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <xxhash.h>
 
@@ -40,6 +42,7 @@ struct wfs_fs {
     const struct wfs_matrix *matrix; /* for every quantised view, or NULL; one of matrices */
     struct wfs_engine *engine;
     struct wfs_disk *disk; /* NULL: no disk cache */
+    bool disk_is_local;
     struct wfs_digest_memory digests;
     char *source_path;
 
@@ -59,6 +62,9 @@ struct wfs_fs {
     uint64_t n_logged;
     uint64_t n_errors;
     char errors[KEPT_ERRORS][KEPT_ERROR_BYTES]; /* a ring: the last is at (n_errors - 1) % KEPT_ERRORS */
+    bool passthrough;
+    const char *passthrough_reason; /* static */
+    uint64_t passthrough_opens;
 };
 
 const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs)
@@ -81,6 +87,11 @@ struct wfs_disk *wfs_fs_disk(struct wfs_fs *fs)
     return fs->disk;
 }
 
+bool wfs_fs_disk_is_local(const struct wfs_fs *fs)
+{
+    return fs->disk_is_local;
+}
+
 const struct wfs_digest_memory *wfs_fs_digest_memory(const struct wfs_fs *fs)
 {
     return &fs->digests;
@@ -94,6 +105,17 @@ struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs)
 const char *wfs_fs_source_path(const struct wfs_fs *fs)
 {
     return fs->source_path;
+}
+
+bool wfs_fs_source_is_local(struct wfs_fs *fs, bool *ret_stacked)
+{
+    struct wfs_generation *g = wfs_fs_generation(fs);
+    bool local = g->source->local;
+    struct statfs st;
+
+    *ret_stacked = local && fstatfs(g->source->dir_fd, &st) == 0 && (long)st.f_type == OVERLAYFS_SUPER_MAGIC;
+    wfs_generation_unref(g);
+    return local;
 }
 
 /* Locked. Whether a line has not been logged before, as far as is remembered; it is from now on. */
@@ -161,6 +183,37 @@ void wfs_fs_put_errors(struct wfs_fs *fs, struct wfs_buf *out)
         wfs_json_put_string(out, text, strlen(text));
     }
     wfs_buf_str(out, "]}");
+}
+
+void wfs_fs_set_passthrough(struct wfs_fs *fs, bool on, const char *reason)
+{
+    pthread_mutex_lock(&fs->lock);
+    fs->passthrough = on;
+    fs->passthrough_reason = reason;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+void wfs_fs_count_passthrough(struct wfs_fs *fs)
+{
+    pthread_mutex_lock(&fs->lock);
+    fs->passthrough = true;
+    fs->passthrough_opens++;
+    pthread_mutex_unlock(&fs->lock);
+}
+
+void wfs_fs_put_passthrough(struct wfs_fs *fs, struct wfs_buf *out)
+{
+    const char *reason;
+    uint64_t opens;
+    bool on;
+
+    pthread_mutex_lock(&fs->lock);
+    on = fs->passthrough;
+    reason = fs->passthrough_reason ? fs->passthrough_reason : "nothing is mounted";
+    opens = fs->passthrough_opens;
+    pthread_mutex_unlock(&fs->lock);
+    wfs_buf_printf(out, ", \"passthrough\": %s, \"passthrough_reason\": \"%s\", \"passthrough_opens\": %" PRIu64,
+                   on ? "true" : "false", reason, opens);
 }
 
 /* --- generations --- */
@@ -434,7 +487,10 @@ static int open_disk(struct wfs_fs *fs, const char *path, struct wfs_error *err)
     struct wfs_disk_options options = { .path = path, .limit = fs->options.disk_cache_size,
                                         .queue_bytes = disk_queue(fs), .on_log = log_disk, .log_ctx = fs };
     int r = wfs_disk_open(&options, &fs->disk, err);
+    struct statfs st;
 
+    if (r == 0)
+        fs->disk_is_local = statfs(path, &st) == 0 && wfs_filesystem_is_local(&st);
     if (r == 0)
         wfs_digest_memory_init(&fs->digests, wfs_disk_folder_open(path, false, NULL),
                                wfs_digest_memory_open_own(false, NULL));

@@ -137,6 +137,40 @@ struct wfs_object *wfs_node_object_get(const struct wfs_node *n);
  */
 void wfs_node_object_put(const struct wfs_node *n);
 
+/* A file on disk whose whole content is a view's: what the kernel can read by itself. */
+struct wfs_whole {
+    int fd; /* open for reading, as long as this is held */
+    struct wfs_source *source; /* fs's own: whose descriptor it is, or NULL */
+    struct wfs_source_file *file;
+};
+
+/*
+ * Whether a file's view may be such a file: one of the source, or a complete one of the disk cache, and on a filesystem
+ * that waits for nobody. Never waits.
+ */
+bool wfs_node_may_be_whole(const struct wfs_node *n);
+
+/*
+ * Gets it, for a node whose object is pinned. 0; -ENOENT or -EAGAIN when there is none (yet); -ESTALE when it is not what
+ * was listed any more; another negative errno. What the kernel has been given of it outlives the put. [waits: it may
+ * have to be opened]
+ */
+int wfs_node_whole_get(const struct wfs_node *n, struct wfs_whole *ret);
+void wfs_whole_put(struct wfs_whole *w);
+
+/*
+ * Whether the source's folder is on a filesystem that waits for nobody; *ret_stacked: one that lies on another (overlay).
+ * [waits]
+ */
+bool wfs_fs_source_is_local(struct wfs_fs *fs, bool *ret_stacked);
+
+/*
+ * What status.json says of the kernel's reading whole files by itself ("passthrough"): whether it does, and why not (or
+ * of which file not), a static text.
+ */
+void wfs_fs_set_passthrough(struct wfs_fs *fs, bool on, const char *reason);
+void wfs_fs_count_passthrough(struct wfs_fs *fs); /* a file was opened that way */
+
 /*
  * For WFS_NODE_STATUS: a snapshot of status.json, padded with spaces to the size that wfs_node_stat says. The caller
  * frees.

@@ -140,6 +140,7 @@ int wfs_status_render(struct wfs_generation *g, struct wfs_buf *out);
 const struct wfs_fs_options *wfs_fs_options_of(const struct wfs_fs *fs);
 const struct wfs_listing *wfs_fs_listing(const struct wfs_fs *fs);
 struct wfs_disk *wfs_fs_disk(struct wfs_fs *fs); /* NULL: there is no disk cache */
+bool wfs_fs_disk_is_local(const struct wfs_fs *fs); /* there is one, on a filesystem that waits for nobody */
 const struct wfs_digest_memory *wfs_fs_digest_memory(const struct wfs_fs *fs);
 /* The importance matrix of a path that the options name; path NULL: the one of option imatrix, or NULL. */
 const struct wfs_matrix *wfs_fs_matrix(const struct wfs_fs *fs, const char *path);

@@ -6,12 +6,14 @@
 #include "base/cleanup.h"
 #include "generation.h"
 #include "store.h"
+#include "store.h"
 #include "view.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_IDLE = 256, SMALL_SEGMENTS = 4 };
 
@@ -133,6 +135,64 @@ int wfs_node_object(const struct wfs_node *node, struct wfs_object **ret, struct
         free_object(mine);
     }
     return let_go ? wfs_error_set(err, ESTALE, "%s: the source has changed", n->path) : 0;
+}
+
+/* The source file that an object shows as it is, from its first byte to its last; or NULL. */
+static struct wfs_source_file *whole_file(const struct wfs_view_object *o)
+{
+    const struct wfs_layout *l = &o->layout;
+    struct wfs_source_file *f;
+
+    if (l->n_segments != 1 || l->segments[0].kind != WFS_SEGMENT_EXTENT || l->segments[0].extent.offset != 0)
+        return NULL;
+    f = o->object.files[l->segments[0].extent.file];
+    return f && f->identity.size == l->size ? f : NULL;
+}
+
+int wfs_node_whole_get(const struct wfs_node *n, struct wfs_whole *ret)
+{
+    struct wfs_generation *g = n->generation;
+    struct wfs_source *source = g->source;
+    struct wfs_source_file *f = NULL;
+    struct wfs_store *store = NULL;
+    int fd, r;
+
+    if (!wfs_node_may_be_whole(n))
+        return -ENOENT;
+    pthread_mutex_lock(&g->lock);
+    if (n->object) {
+        f = whole_file(n->object);
+        store = wfs_store_ref(n->object->object.store);
+    }
+    pthread_mutex_unlock(&g->lock);
+    if (!f) {
+        fd = store ? wfs_disk_view_whole(wfs_store_view(store), true) : -ENOENT;
+        wfs_store_unref(store);
+        if (fd >= 0)
+            *ret = (struct wfs_whole){ .fd = fd };
+        return fd < 0 ? fd : 0;
+    }
+    wfs_store_unref(store);
+    fd = wfs_source_fd_get(source, f, NULL);
+    if (fd < 0)
+        return fd;
+    r = wfs_source_check(source, f);
+    if (r < 0)
+        wfs_source_fd_put(source, f);
+    else
+        *ret = (struct wfs_whole){ fd, wfs_source_ref(source), f };
+    return r;
+}
+
+void wfs_whole_put(struct wfs_whole *w)
+{
+    if (w->file) {
+        wfs_source_fd_put(w->source, w->file);
+        wfs_source_close(w->source);
+    } else {
+        close(w->fd);
+    }
+    w->fd = -1;
 }
 
 /* Locked. Whether the time has come. */

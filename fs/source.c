@@ -84,6 +84,7 @@ static int open_folder(struct wfs_source *s, const char *path, const struct wfs_
     if (s->dir_fd < 0 || fstat(s->dir_fd, &st) < 0)
         return wfs_error_set(err, errno, "%s: %s", s->path, strerror(errno));
     s->root = wfs_identity_of(&st);
+    s->local = wfs_fd_is_local(s->dir_fd);
     return 0;
 }
 

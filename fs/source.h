@@ -53,6 +53,7 @@ struct wfs_source {
     struct wfs_source_dir *dirs; /* sorted; subfolders (links to folders are not followed) */
     size_t n_dirs;
     struct wfs_identity root; /* of the folder: a new or renamed file changes its mtime */
+    bool local;               /* the folder is on a filesystem that waits for nobody */
     char *only;               /* NULL, or the one file that is shown (its name was given instead of the folder's) */
     char **left_out;          /* "name: reason" of what is not shown, the first 100 */
     size_t n_left_out;
@@ -96,6 +97,17 @@ struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *
 int wfs_source_fd_get(struct wfs_source *s, struct wfs_source_file *f, struct wfs_error *err);
 int wfs_source_fd_get_open(struct wfs_source *s, struct wfs_source_file *f); /* -1 when it is not open; never waits */
 void wfs_source_fd_put(struct wfs_source *s, struct wfs_source_file *f); /* once per successful get */
+
+/* Whether a filesystem waits for nobody (not NFS, FUSE, Ceph, Lustre …), so that fstat answers at once. */
+struct statfs; /* sys/vfs.h */
+bool wfs_filesystem_is_local(const struct statfs *st);
+bool wfs_fd_is_local(int fd);
+
+/* Whether that is known of a file before it is opened: of those on the folder's own filesystem. */
+static inline bool wfs_source_file_is_local(const struct wfs_source *s, const struct wfs_source_file *f)
+{
+    return s->local && f->identity.dev == s->root.dev;
+}
 
 /*
  * Nobody will read this source again: closes its descriptors, those in use when they are put. What asks for one from

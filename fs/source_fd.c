@@ -26,22 +26,25 @@ size_t wfs_source_max_open(void)
     return limit.rlim_cur / 2 > MIN_OPEN ? (size_t)(limit.rlim_cur / 2) : MIN_OPEN;
 }
 
-/* Not NFS, FUSE, Ceph, Lustre …: those may wait for somebody. */
-static bool is_local(int fd)
+bool wfs_filesystem_is_local(const struct statfs *st)
 {
     static const long local[] = {
         EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,
         OVERLAYFS_SUPER_MAGIC, SQUASHFS_MAGIC, EROFS_SUPER_MAGIC_V1, 0x2fc12fc1 /* ZFS */,
     };
-    struct statfs st;
 
-    if (fstatfs(fd, &st) < 0)
-        return false;
     for (size_t i = 0; i < sizeof local / sizeof *local; i++) {
-        if ((long)st.f_type == local[i])
+        if ((long)st->f_type == local[i])
             return true;
     }
     return false;
+}
+
+bool wfs_fd_is_local(int fd)
+{
+    struct statfs st;
+
+    return fstatfs(fd, &st) == 0 && wfs_filesystem_is_local(&st);
 }
 
 /* Closes the descriptors that nobody uses. */
@@ -137,7 +140,7 @@ int wfs_source_fd_get(struct wfs_source *s, struct wfs_source_file *f, struct wf
         wfs_source_fd_put(s, f);
         return mine;
     }
-    local = is_local(mine);
+    local = wfs_fd_is_local(mine);
     pthread_mutex_lock(&s->lock);
     if (f->fd < 0) {
         f->fd = mine;

@@ -162,6 +162,7 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
     put_text(b, "io_reason", s.io_reason ? s.io_reason : "");
     wfs_buf_str(b, ", ");
     put_text(b, "kernels", s.kernels ? s.kernels : "");
+    wfs_fs_put_passthrough(g->fs, b);
     wfs_buf_str(b, "},\n");
 }
 

@@ -351,6 +351,20 @@ const struct wfs_gguf_measure *wfs_view_quantised(const struct wfs_node *n)
     return &n->generation->gguf_measures[n->arg];
 }
 
+bool wfs_node_may_be_whole(const struct wfs_node *n)
+{
+    const struct wfs_generation *g = n->generation;
+    const struct wfs_source_file *f = NULL;
+
+    if (n->kind != WFS_NODE_FILE)
+        return false;
+    if (n->view->is_file)
+        f = &g->source->files[n->arg];
+    else if (n->view->layout == layout_safetensors && is_as_is(g))
+        f = g->model_files[0];
+    return f ? wfs_source_file_is_local(g->source, f) : wfs_fs_disk_is_local(g->fs);
+}
+
 const struct wfs_view wfs_views[] = {
     { "file", true, offer_files, NULL, layout_file },
     { "safetensors", false, offer_safetensors, NULL, layout_safetensors },

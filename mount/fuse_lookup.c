@@ -80,19 +80,22 @@ static void reply_open(struct wfs_request *r)
     r->fi.noflush = true; /* nothing to write; and no signal ends a FLUSH that waits for a stopped mount */
     r->fi.keep_cache = kind == WFS_NODE_FILE;
     r->fi.direct_io = kind == WFS_NODE_STATUS;
+    wfs_backing_reply(h, &r->fi);
     if (fuse_reply_open(r->req, &r->fi) != 0)
         wfs_handle_unref(h);
     wfs_request_end(r);
 }
 
-/* On a worker: lays a view out. */
+/* On a worker: lays a view out, and finds the file that it is. */
 static void make_object(struct wfs_job *job, void *scratch)
 {
     struct wfs_request *r = wfs_request_of_job(job);
     struct wfs_handle *h = r->handle;
-    int status = wfs_node_object(h->node, &h->object, NULL);
+    int status = h->object ? 0 : wfs_node_object(h->node, &h->object, NULL);
 
     (void)scratch;
+    if (status == 0 && !wfs_backing_join(r))
+        status = wfs_backing_take(r);
     if (status < 0) {
         wfs_request_fail(r, status == -ENOMEM || status == -EMFILE || status == -ENFILE ? -status : EIO);
         return;
@@ -135,7 +138,7 @@ static void continue_open(struct wfs_request *r)
     kind = wfs_node_kind(r->id.node);
     if (kind == WFS_NODE_STATUS)
         take_snapshot(r);
-    else if (kind == WFS_NODE_DIR || r->handle->object)
+    else if (kind == WFS_NODE_DIR || (r->handle->object && wfs_backing_join(r)))
         reply_open(r);
     else
         wfs_request_on_worker(r, make_object);

@@ -47,6 +47,7 @@ void wfs_skin_free(struct wfs_skin *skin)
         return;
     assert(skin->n_requests == 0);
     wfs_timers_done(&skin->timers);
+    wfs_backings_free(skin);
     while (skin->handles) /* a mount that was cut off hears of no RELEASE */
         wfs_handle_unref(skin->handles);
     wfs_nodeids_free(skin->ids);
@@ -159,6 +160,7 @@ void wfs_handle_unref(struct wfs_handle *h)
     if (h->next)
         h->next->previous = h->previous;
     pthread_mutex_unlock(&h->skin->lock);
+    wfs_backing_leave(h);
     if (h->object)
         wfs_node_object_put(h->node);
     wfs_generation_unref(h->generation);
@@ -217,7 +219,7 @@ static void want(struct fuse_conn_info *conn, unsigned capability)
 
 static void op_init(void *ctx, struct fuse_conn_info *conn)
 {
-    (void)ctx;
+    wfs_backings_negotiate(ctx, conn);
     conn->max_read = WFS_MAX_READ;
     conn->max_readahead = WFS_MAX_READ;
     conn->max_write = WFS_MAX_READ; /* libfuse takes the pages of one request from it */

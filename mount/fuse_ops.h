@@ -26,6 +26,13 @@ void wfs_skin_free(struct wfs_skin *skin); /* when no request is open */
 int wfs_prune_start(struct wfs_skin *skin, struct fuse_session *session);
 void wfs_prune_stop(struct wfs_skin *skin); /* when the connection has ended */
 
+/*
+ * Passthrough, when options and libfuse have it: prepare before the session is mounted (may wait for the source), start
+ * once the kernel has answered. Where it cannot be had every file is read through the mount; status.json says why.
+ */
+void wfs_passthrough_prepare(struct wfs_skin *skin, const struct wfs_options *options);
+void wfs_passthrough_start(struct wfs_skin *skin, struct fuse_session *session);
+
 /* Waits until every request is answered. */
 void wfs_skin_wait_idle(struct wfs_skin *skin);
 

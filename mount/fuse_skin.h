@@ -38,6 +38,8 @@ struct wfs_skin {
 
     struct wfs_timers timers;  /* looks at the source, and reads that were interrupted */
     atomic_bool source_hangs;  /* a look has been under way for longer than one waits for it */
+
+    struct wfs_backings *backings; /* files that the kernel reads by itself (fuse_backing.c); NULL: there are none */
 };
 
 /*
@@ -51,6 +53,7 @@ struct wfs_handle {
     struct wfs_object *object; /* a file's */
     uint8_t *snapshot;         /* of status.json, owned */
     size_t snapshot_len;
+    struct wfs_backing *backing; /* a file's, or NULL */
     struct wfs_skin *skin;
     struct wfs_handle *previous, *next; /* in the skin's list; protected by its lock */
 };
@@ -93,6 +96,19 @@ void wfs_ready_then(struct wfs_request *r, const struct wfs_node *node, void (*t
 
 /* After a look: when there is a new generation, has the kernel let go of the files of the old ones. */
 void wfs_prune_check(struct wfs_skin *skin);
+
+/*
+ * Passthrough: whoever reads a file that is on disk as a whole has the kernel read that one, without a request to us.
+ * The kernel wants one mode for all who have a file open, and the same backing file: so whoever opens it first decides.
+ * join: true when the request's handle can be answered for at once; else take, on a worker: 0 or a negative errno.
+ */
+bool wfs_backing_join(struct wfs_request *r);
+int wfs_backing_take(struct wfs_request *r);
+void wfs_backing_reply(const struct wfs_handle *h, struct fuse_file_info *fi); /* how the open is answered */
+void wfs_backing_leave(struct wfs_handle *h);
+
+void wfs_backings_negotiate(struct wfs_skin *skin, struct fuse_conn_info *conn); /* with the kernel, as it starts */
+void wfs_backings_free(struct wfs_skin *skin); /* when the connection has ended */
 
 /* Counts what is not answered yet, for the end of the mount. */
 void wfs_skin_begin(struct wfs_skin *skin);

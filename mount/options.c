@@ -49,6 +49,8 @@ static const struct row rows[] = {
     { "gid", GROUP, FIELD(gid), "GROUP", "group of the files, a number or a name (that of who mounts)" },
     { "umask", MASK, FIELD(mode_mask), "OCTAL", "bits taken from the modes 0444 and 0555 (000)" },
     { "allow_other", FLAG, FIELD(allow_other), NULL, "lets other users in" },
+    { "passthrough", NEGATED, FIELD(no_passthrough), "yes|no",
+      "whether the kernel reads files shown as they are by itself (yes where possible)" },
     { "log", TEXT, FIELD(log), "FILE", "where messages go instead of syslog" },
 };
 

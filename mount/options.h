@@ -19,6 +19,7 @@ struct wfs_options {
     gid_t gid;
     unsigned mode_mask; /* option umask: bits taken from 0444 and 0555 */
     bool allow_other;
+    bool no_passthrough;
     bool no_exec; /* mount(8)'s noexec */
     bool no_fail; /* mount(8)'s nofail: a source that does not exist is no failure */
 };

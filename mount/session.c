@@ -181,6 +181,7 @@ static void *control_main(void *arg)
     pthread_setname_np(pthread_self(), name);
     if (stat(s->request->mountpoint, &st) == 0) {
         raise_readahead(s);
+        wfs_passthrough_start(s->skin, s->se);
         end_now = wfs_daemon_serving(s->request->daemon) < 0;
         wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, s->source);
     } else {
@@ -350,6 +351,7 @@ static int prepare(struct session *s, struct wfs_error *err)
         return r;
     /* It looks into the source by path, where the mount may be next, and nobody answers yet. */
     wfs_withheld_describe(s->fs, s->withheld, sizeof s->withheld);
+    wfs_passthrough_prepare(s->skin, s->request->options);
     return mount_it(s, err);
 }
 
