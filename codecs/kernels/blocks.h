@@ -21,7 +21,7 @@ enum {
     /* the same with an f16 minimum after the scale */
     Q5_1_BYTES = 24, Q5_1_M = 2, Q5_1_QH = 4, Q5_1_QS = 8,
 
-    /* 256 values as 16 sub-blocks of 16: scale and min as nibbles of a byte each, two bits a value, f16 scale and min */
+    /* 256 values as 16 sub-blocks of 16: scale and min as nibbles of a byte, two bits a value, f16 scale and min */
     Q2_K_ELEMS = 256, Q2_K_SUBS = 16, Q2_K_SUB = 16,
     Q2_K_BYTES = 84, Q2_K_SCALES = 0, Q2_K_QS = 16, Q2_K_D = 80, Q2_K_DMIN = 82,
 

@@ -49,7 +49,7 @@ struct wfs_kernels {
     const char *isa;                           /* "c", "avx2", "avx512", "neon": the highest set in use */
 };
 
-/* Instruction sets, of each architecture in ascending order; a set includes those of its architecture before it, and C. */
+/* Instruction sets, ascending within an architecture; a set includes those of its architecture before it, and C. */
 enum wfs_isa { WFS_ISA_C, WFS_ISA_AVX2, WFS_ISA_AVX512, WFS_ISA_NEON, WFS_ISA_COUNT };
 
 /* "c", "avx2", "avx512", "neon". */
@@ -62,7 +62,7 @@ enum wfs_isa wfs_cpu_isa(void);
 bool wfs_cpu_has(enum wfs_isa isa);
 
 /*
- * Is WEIGHTFS_CPU sound? True also when it is unset, or names a set that the CPU lacks (then the CPU's highest is used).
+ * Is WEIGHTFS_CPU sound? True also when it is unset, or names a set that the CPU lacks (then its highest is used).
  * False for an unknown word, which *ret_word then shows: the caller refuses to start; wfs_kernels_get ignores it.
  */
 bool wfs_cpu_check(const char **ret_word);

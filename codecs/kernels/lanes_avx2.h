@@ -103,7 +103,8 @@ static inline vm vm_of_bits(uint32_t bits) /* the inverse of vm_bits; bits beyon
 }
 static inline vf vf_lookup(const float table[16], vi index) /* 0 to 15 */
 {
-    vf low = _mm256_permutevar8x32_ps(vf_load(table), index), high = _mm256_permutevar8x32_ps(vf_load(table + 8), index);
+    vf low = _mm256_permutevar8x32_ps(vf_load(table), index);
+    vf high = _mm256_permutevar8x32_ps(vf_load(table + 8), index);
 
     return _mm256_blendv_ps(low, high, vi_floats(_mm256_slli_epi32(index, 28)));
 }

@@ -20,12 +20,24 @@
 
 enum { IQ_LANE_STRIDE = sizeof(struct iq_sub) / sizeof(float) };
 
+/* The blocks of a row that are taken at once: as many as fill the lanes with sub-blocks of 32. */
+enum { IQ_AT_ONCE = 2 };
+
+struct iq_blocks {
+    const float *x, *importance; /* importance may be NULL */
+    float mean_square[IQ_AT_ONCE];
+    int n_subs;
+    struct iq_found found[IQ_AT_ONCE];
+    uint32_t bad; /* bit b: block b is to be refused */
+};
+
 /* LANES sub-blocks. */
 struct iq_lanes {
     struct iq_sub sub[LANES];
-    float max[LANES], range[LANES];
+    int first;          /* which one of the blocks' is in lane 0 */
+    uint32_t live, odd; /* lanes that are searched here, and those that are left to plain C */
+    float max[LANES], range[LANES], scales[LANES];
     vf x[IQG_MAX_SUB], w[IQG_MAX_SUB], wx[IQG_MAX_SUB];
-    uint32_t live; /* lanes that are searched here */
     struct iq_codes codes;
     vi best_slope; /* its number, or -1 */
     vf best, scale;
@@ -67,7 +79,7 @@ IQ_INLINE void iq_lane_codes(struct iq_lanes *s, int slope, vf id, vi before[IQG
         vi_put_words(s->codes.near[slope][i], code);
         other = vi_sub(vi_set(0), vi_min_u(vi_sub(code, before[i]), vi_set(1))); /* all bits, or none */
         begins = vi_or(begins, vi_and(other, vi_set((int32_t)(1u << slope))));
-        memcpy(s->codes.begins[i], &begins, sizeof begins);
+        vi_store(s->codes.begins[i], begins);
         before[i] = code;
     }
 }
@@ -111,7 +123,7 @@ IQ_INLINE void iq_lane_judge(struct iq_lanes *s, int slope, int sub, int group)
     scale = vf_div(xq, q2);
     s->scale = vf_pick(better, scale, s->scale);
     s->best = vf_pick(better, vf_mul(scale, xq), s->best);
-    s->best_slope = vf_bits(vf_pick(better, vi_floats(vi_set(slope)), vi_floats(s->best_slope)));
+    s->best_slope = vi_pick(better, vi_set(slope), s->best_slope);
 }
 
 /* The sub-blocks' values and weights, one sub-block per lane. */
@@ -253,96 +265,115 @@ static inline void iq_lane_put(const struct iq_kind *k, struct iq_found *f, int 
     f->scales[j] = scale < 0 ? -scale : scale;
 }
 
-/*
- * Sub-blocks first to first + LANES - 1 of the blocks' row, of which the n_subs-th and those after it are not there.
- * bad: bit b: block b is to be refused.
- */
-IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, const float *x, const float *importance,
-                             const float *mean_square, int first, int n_subs, struct iq_found *f, uint32_t *bad,
-                             int sub, int group)
+/* The sub-block in a lane counts as zero. */
+static inline void iq_lane_zero(struct iq_blocks *blocks, const struct iq_lanes *s, int lane, int per_block)
 {
-    struct iq_lanes s;
-    int per_block = IQG_ELEMS / sub, groups = sub / group;
-    float scale[LANES];
-    int32_t best_slope[LANES];
-    uint32_t odd = 0;
+    int j = s->first + lane;
 
-    memset(&s.sub, 0, sizeof s.sub);
-    s.live = 0;
+    blocks->found[j / per_block].zero |= 1u << j % per_block;
+}
+
+/* Takes the sub-blocks into the lanes, as far as they are there. */
+IQ_INLINE void iq_lane_take(const struct iq_kind *k, struct iq_blocks *blocks, struct iq_lanes *s, int sub)
+{
+    int per_block = IQG_ELEMS / sub;
+
+    memset(s->sub, 0, sizeof s->sub);
+    s->live = s->odd = 0;
     for (int lane = 0; lane < LANES; lane++) {
-        int j = first + lane;
-        struct iq_sub *one = &s.sub[lane];
+        int j = s->first + lane;
+        struct iq_sub *one = &s->sub[lane];
         float max;
 
-        s.max[lane] = s.range[lane] = 1;
-        scale[lane] = 1;
-        if (j >= n_subs)
+        s->max[lane] = s->range[lane] = s->scales[lane] = 1;
+        if (j >= blocks->n_subs)
             continue;
-        iq_begin(k, x + sub * j, importance ? importance + sub * j : NULL, mean_square[j / per_block], one);
+        iq_begin(k, blocks->x + sub * j, blocks->importance ? blocks->importance + sub * j : NULL,
+                 blocks->mean_square[j / per_block], one);
         max = one->x[0];
         for (int i = 1; i < sub; i++)
             max = max > one->x[i] ? max : one->x[i];
-        s.max[lane] = max;
+        s->max[lane] = max;
         if (k->tiny != 0 ? max < k->tiny : max == 0) {
-            f[j / per_block].zero |= 1u << j % per_block;
+            iq_lane_zero(blocks, s, lane, per_block);
             continue;
         }
-        s.range[lane] = max;
-        scale[lane] = max / (float)(2 * k->levels - 1);
+        s->range[lane] = max;
+        s->scales[lane] = max / (float)(2 * k->levels - 1);
         if (iq_plain(k, one, max))
-            s.live |= 1u << lane;
+            s->live |= 1u << lane;
         else
-            odd |= 1u << lane;
+            s->odd |= 1u << lane;
     }
-    if (s.live)
-        iq_lane_load(&s, sub);
-    if (s.live && sub == 32 && group == 8) { /* IQ2_XXS */
-        vf_store(scale, iq_lane_positive(&s, sub, k->levels + 1));
-        for (int lane = 0; lane < LANES; lane++) {
-            int j = first + lane;
+    if (s->live)
+        iq_lane_load(s, sub);
+}
 
-            if (!(s.live >> lane & 1))
-                continue;
-            s.range[lane] = scale[lane] * (float)k->levels;
-            if (s.range[lane] > 0 && iq_plain(k, &s.sub[lane], s.range[lane]))
-                continue;
-            s.live &= ~(1u << lane);
-            if (s.range[lane] <= 0)
-                f[j / per_block].zero |= 1u << j % per_block;
-            else
-                odd |= 1u << lane;
-            s.range[lane] = 1;
-        }
+/* IQ2_XXS: the scales to search around are those found for free levels. */
+IQ_INLINE void iq_lane_positive_first(const struct iq_kind *k, struct iq_blocks *blocks, struct iq_lanes *s, int sub)
+{
+    vf_store(s->scales, iq_lane_positive(s, sub, k->levels + 1));
+    for (int lane = 0; lane < LANES; lane++) {
+        if (!(s->live >> lane & 1))
+            continue;
+        s->range[lane] = s->scales[lane] * (float)k->levels;
+        if (s->range[lane] > 0 && iq_plain(k, &s->sub[lane], s->range[lane]))
+            continue;
+        s->live &= ~(1u << lane);
+        if (s->range[lane] <= 0)
+            iq_lane_zero(blocks, s, lane, IQG_ELEMS / sub);
+        else
+            s->odd |= 1u << lane;
+        s->range[lane] = 1;
     }
-    s.scale = vf_load(scale);
+}
+
+/* The result of one lane. False where ggml aborts. */
+IQ_INLINE bool iq_lane_finish(const struct iq_kind *k, const struct iq_grid *g, struct iq_blocks *blocks,
+                              const struct iq_lanes *s, int lane, int slope, float scale, int sub, int group)
+{
+    int per_block = IQG_ELEMS / sub, groups = sub / group, j = s->first + lane, in = j % per_block;
+    struct iq_found *f = &blocks->found[j / per_block];
+    uint16_t *codes = f->codes + groups * in;
+    unsigned on;
+
+    if (s->odd >> lane & 1) {
+        int found = iq_search(k, g, &s->sub[lane], s->max[lane], codes, &scale);
+
+        if (found <= 0) {
+            iq_lane_zero(blocks, s, lane, per_block);
+            return found == 0;
+        }
+    } else {
+        on = iq_lane_best(k, &s->codes, slope, lane, groups, codes);
+        if (!iq_again(k, g, &s->sub[lane], on, group == 8 ? nearest_8 : nearest_4, codes, &scale) || scale != scale)
+            return false;
+    }
+    iq_lane_put(k, f, in, &s->sub[lane], scale);
+    return true;
+}
+
+/* The blocks' sub-blocks from number first on, as many as there are lanes. */
+IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, struct iq_blocks *blocks, int first,
+                             int sub, int group)
+{
+    int32_t slope[LANES];
+    struct iq_lanes s;
+
+    s.first = first;
+    iq_lane_take(k, blocks, &s, sub);
+    if (s.live && sub == 32 && group == 8)
+        iq_lane_positive_first(k, blocks, &s, sub);
+    s.scale = vf_load(s.scales);
     s.best_slope = vi_set(-1);
     if (s.live)
         iq_lane_search(k, g, &s, sub, group);
-    vf_store(scale, s.scale);
-    memcpy(best_slope, &s.best_slope, sizeof best_slope);
+    vf_store(s.scales, s.scale);
+    vi_store(slope, s.best_slope);
     for (int lane = 0; lane < LANES; lane++) {
-        int j = first + lane, b = j / per_block, in = j % per_block;
-        uint16_t *codes = f[b].codes + groups * in;
-        unsigned on;
-
-        if (!((s.live | odd) >> lane & 1))
-            continue;
-        if (odd >> lane & 1) {
-            int found = iq_search(k, g, &s.sub[lane], s.max[lane], codes, &scale[lane]);
-
-            *bad |= (uint32_t)(found < 0) << b;
-            if (found > 0)
-                iq_lane_put(k, &f[b], in, &s.sub[lane], scale[lane]);
-            else
-                f[b].zero |= 1u << in;
-            continue;
-        }
-        on = iq_lane_best(k, &s.codes, best_slope[lane], lane, groups, codes);
-        if (!iq_again(k, g, &s.sub[lane], on, group == 8 ? nearest_8 : nearest_4, codes, &scale[lane]) ||
-            scale[lane] != scale[lane])
-            *bad |= 1u << b;
-        else
-            iq_lane_put(k, &f[b], in, &s.sub[lane], scale[lane]);
+        if ((s.live | s.odd) >> lane & 1 &&
+            !iq_lane_finish(k, g, blocks, &s, lane, slope[lane], s.scales[lane], sub, group))
+            blocks->bad |= 1u << (first + lane) / (IQG_ELEMS / sub);
     }
 }
 
@@ -350,28 +381,24 @@ IQ_INLINE void iq_lane_batch(const struct iq_kind *k, const struct iq_grid *g, c
 IQ_INLINE void iq_lane_encode(const struct iq_kind *k, const float *x, const float *importance, uint8_t *dst,
                               size_t n_elems, int sub, int group)
 {
-    enum { AT_ONCE = 2 }; /* as many blocks as fill the lanes with sub-blocks of 32 */
     const struct iq_grid *g = k->grid();
     size_t n_blocks = n_elems / IQG_ELEMS;
 
-    for (size_t b = 0; b < n_blocks; b += AT_ONCE) {
-        int n = n_blocks - b < AT_ONCE ? (int)(n_blocks - b) : AT_ONCE, n_subs = n * IQG_ELEMS / sub;
-        struct iq_found f[AT_ONCE] = { 0 };
-        float mean_square[AT_ONCE];
-        uint32_t bad = 0;
+    for (size_t b = 0; b < n_blocks; b += IQ_AT_ONCE) {
+        int n = n_blocks - b < IQ_AT_ONCE ? (int)(n_blocks - b) : IQ_AT_ONCE;
+        struct iq_blocks blocks = { .x = x + b * IQG_ELEMS, .n_subs = n * IQG_ELEMS / sub };
 
+        blocks.importance = importance ? importance + b * IQG_ELEMS : NULL;
         for (int i = 0; i < n; i++)
-            mean_square[i] = k_mean_square(x + i * IQG_ELEMS, k->spread);
-        for (int first = 0; first < n_subs; first += LANES)
-            iq_lane_batch(k, g, x, importance, mean_square, first, n_subs, f, &bad, sub, group);
+            blocks.mean_square[i] = k_mean_square(blocks.x + i * IQG_ELEMS, k->spread);
+        for (int first = 0; first < blocks.n_subs; first += LANES)
+            iq_lane_batch(k, g, &blocks, first, sub, group);
         for (int i = 0; i < n; i++, dst += k->bytes) {
-            if (bad >> i & 1)
+            if (blocks.bad >> i & 1)
                 iq_put_refused(k, dst);
             else
-                iq_put_found(k, g, &f[i], dst);
+                iq_put_found(k, g, &blocks.found[i], dst);
         }
-        x += AT_ONCE * IQG_ELEMS;
-        importance = importance ? importance + AT_ONCE * IQG_ELEMS : NULL;
     }
 }
 

@@ -222,8 +222,10 @@ static inline void iq_encode_block(const struct iq_kind *k, const struct iq_grid
             iq_put_refused(k, block);
             return;
         }
-        if (!found)
+        if (!found) {
+            f.zero |= 1u << j;
             continue;
+        }
         memcpy(signs, s.signs, (size_t)k->sub / 8);
         if (f.scales[j] < 0) {
             f.scales[j] = -f.scales[j];
