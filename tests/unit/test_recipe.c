@@ -120,7 +120,7 @@ static void check_notes(const char *text, bool tied, const char *said)
     assert_int_equal(wfs_quant_choose(&recipe->request.recipe, &model, tensors, n, choices, &err), 0);
     wfs_quant_notes(&recipe->request.recipe, tensors, choices, n, &notes);
     wfs_buf_u8(&notes, 0);
-    assert_string_equal(notes.data, said);
+    assert_string_equal((const char *)notes.data, said);
     wfs_buf_done(&notes);
     wfs_gguf_recipe_unref(recipe);
 }
