@@ -3,15 +3,18 @@
 #include "commands.h"
 #include "human.h"
 #include "json.h"
+#include "stats_watch.h"
 #include "status_file.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-enum { JSON };
+enum { JSON, EVERY };
 
 static const struct wfs_flag flags[] = {
     [JSON] = { "json", 'j', WFS_FLAG_PLAIN, "print status.json (schema: docs/operations.md)" },
+    [EVERY] = { "every", 'e', WFS_FLAG_VALUE, "SECONDS\tprint a line about each interval, until the mount ends" },
     { 0 },
 };
 
@@ -103,8 +106,20 @@ static int run(const struct wfs_command *command, struct wfs_arguments *args)
 {
     WFS_CLEANUP(wfs_buf_done) struct wfs_buf text = WFS_BUF_INIT;
     struct wfs_error err = { 0 };
-    int r = wfs_status_file_read(args->positional[0], &text, &err);
+    double seconds;
+    int r;
 
+    if (args->flag[EVERY] && (args->flag[JSON] || !wfs_stats_interval(args->flag[EVERY], &seconds))) {
+        wfs_error_set(&err, EINVAL, args->flag[JSON] ? "--every and --json do not go together"
+                                                     : "--every %s: it must be a number from 0.1 to 86400",
+                      args->flag[EVERY]);
+        wfs_complain(command, &err);
+        return WFS_EXIT_USAGE;
+    }
+    r = args->flag[EVERY] ? wfs_stats_watch(args->positional[0], seconds, &err)
+                          : wfs_status_file_read(args->positional[0], &text, &err);
+    if (r == 0 && args->flag[EVERY])
+        return WFS_EXIT_OK;
     if (r == 0 && args->flag[JSON])
         fwrite(text.data, 1, text.len, stdout);
     else if (r == 0)
@@ -122,8 +137,12 @@ const struct wfs_command wfs_command_stats = {
     .summary = "print a mount's counters: cache, I/O, errors",
     .positionals = positionals,
     .flags = flags,
-    .about = "Prints what the mount at MOUNTPOINT has done so far: cache, reads of the source, workers, errors.",
+    .about = "Prints what the mount at MOUNTPOINT has done so far: cache, reads of the source, workers, errors.\n"
+             "With --every a line says what it did in each interval: bytes given to readers and read from\n"
+             "the source, tiles made, the share of asked-for tiles that were there, tiles from the disk\n"
+             "cache, memory in use for tiles, tiles evicted; and all errors so far.",
     .examples = "  weightfs stats /mnt/llama\n"
+                "  weightfs stats --every 1 /mnt/llama\n"
                 "  weightfs stats --json /mnt/llama | jq .cache\n",
     .run = run,
 };

@@ -40,7 +40,8 @@ struct warming {
     size_t n_views;
     atomic_size_t at;   /* the view that is being read; n_views at the end */
     atomic_bool opened; /* all of them: their sizes are known */
-    bool keeps_tiles; /* the mount has a disk cache */
+    bool keeps_tiles; /* the mount has a disk cache … */
+    uint64_t dropped; /* … which could not keep so many before */
     int finished;     /* event descriptor */
     int result;
     struct wfs_error err;
@@ -108,12 +109,24 @@ static int explain(struct warming *w, const struct view *v, int code)
     return -code;
 }
 
-static bool has_disk_cache(const struct wfs_json *json)
+/* Whether the mount has a disk cache that is written to, and how many tiles that could not keep. */
+static int ask_disk_cache(struct warming *w, bool *ret_on, uint64_t *ret_dropped)
 {
-    const cJSON *disk = wfs_json_get(wfs_json_root(json), "disk_cache");
-    const char *state = disk ? wfs_json_string(wfs_json_get(disk, "state")) : NULL;
+    struct wfs_json *json;
+    const cJSON *disk;
+    const char *state;
+    int r = parse_status(w, &json);
 
-    return state && strcmp(state, "on") == 0;
+    if (r < 0)
+        return r;
+    disk = wfs_json_get(wfs_json_root(json), "disk_cache");
+    state = disk ? wfs_json_string(wfs_json_get(disk, "state")) : NULL;
+    *ret_on = state && strcmp(state, "on") == 0;
+    *ret_dropped = 0;
+    if (disk)
+        wfs_json_u64(wfs_json_get(disk, "tiles_dropped"), ret_dropped);
+    wfs_json_free(json);
+    return 0;
 }
 
 /* --- on the thread that reads --- */
@@ -149,14 +162,11 @@ static int open_views(struct warming *w)
     WFS_CLEANUP(wfs_close) int folder = open(w->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t memory = wfs_memory_for_pages("/proc/meminfo", "/proc/self/cgroup", "/sys/fs/cgroup"), total = 0;
     char size[16], room[16];
-    struct wfs_json *json;
     struct stat st;
-    int r = parse_status(w, &json);
+    int r = ask_disk_cache(w, &w->keeps_tiles, &w->dropped);
 
     if (r < 0)
         return r;
-    w->keeps_tiles = has_disk_cache(json);
-    wfs_json_free(json);
     if (folder < 0 || fstat(folder, &st) < 0)
         return wfs_error_set(&w->err, errno, "%s: %s", w->mountpoint, strerror(errno));
     for (size_t i = 0; i < w->n_views && r == 0; i++) {
@@ -215,14 +225,17 @@ static uint64_t resident(const struct view *v)
 /* What was read may have been dropped while the rest was read. */
 static int check_resident(struct warming *w)
 {
-    uint64_t total = 0, there = 0;
+    uint64_t total = 0, there = 0, dropped = 0;
     char size[16], kept[16];
+    bool on = false;
 
     for (size_t i = 0; i < w->n_views; i++) {
         total += w->views[i].size;
         there += resident(&w->views[i]);
     }
-    if (there == total || w->keeps_tiles)
+    if (there == total)
+        return 0;
+    if (w->keeps_tiles && ask_disk_cache(w, &on, &dropped) == 0 && on && dropped <= w->dropped)
         return 0;
     return wfs_error_set(&w->err, ENOMEM, "all was made, but of %s only %s are still in memory; the rest was dropped "
                                           "again and will be made anew", wfs_human_bytes(total, size, sizeof size),

@@ -236,6 +236,28 @@ def test_stats_needs_a_mount(model, tmp_path):
         assert "io_uring" in text
 
 
+def test_stats_every_second(model, tmp_path):
+    """A line per interval: what a reader got in it, and an end when the mount ends."""
+    with rig.mounted(model("llama2-12-layers"), tmp_path / "mnt") as mnt:
+        process = subprocess.Popen(
+            [rig.BIN, "stats", "--every", "0.3", mnt], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        head = process.stdout.readline().split()
+        size = len((mnt / "model-q4_k_m.gguf").read_bytes())
+        time.sleep(0.7)  # the interval in which the last of it was served is printed
+    rows = [line.split() for line in process.stdout if "/s" not in line]
+    units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+    served = sum(float(amount) * units[unit] * 0.3 for amount, unit, *_ in rows)
+    assert head[0] == "served/s" and len(head) == 9  # "from disk" is two words
+    assert size / 4 < served < size * 1.5, rows  # an interval is a third of a second, or more on a busy machine
+    assert process.wait(10 * rig.SLOW) == 0 and process.stderr.read() == ""
+    for value in ("x", "0", "-1", "1e9", "nan"):
+        run = rig.weightfs("stats", "--every=" + value, tmp_path, code=2)
+        assert value in run.err
+    rig.weightfs("stats", "--every", "1", "--json", tmp_path, code=2)
+    assert "not a weightfs mount" in rig.weightfs("stats", "--every", "1", tmp_path, code=1).err
+
+
 def test_options_are_the_same_on_commands_and_mounts(model, tmp_path):
     source = model("llama2-model")
     named = rig.export_hash(source, "model-bf16.gguf", "--model_name=Other Name")

@@ -49,6 +49,17 @@ def test_a_later_read_makes_nothing(mnt):
     assert counters(mnt) == warmed
 
 
+def test_a_disk_cache_keeps_it_for_the_next_mount(model, tmp_path):
+    source, view = model("llama2-12-layers"), "model-q4_k_m.gguf"
+    (tmp_path / "cache").mkdir()
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % (tmp_path / "cache")) as mnt:
+        rig.weightfs("warm", mnt, view)
+        assert counters(mnt)[0] > 0
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % (tmp_path / "cache")) as mnt:
+        assert (mnt / view).read_bytes() == rig.export(source, view)
+        assert counters(mnt)[0] == 0
+
+
 def test_slips_are_told_before_anything_is_read(mnt, tmp_path):
     before = counters(mnt)
     for names, words in [
