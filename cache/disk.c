@@ -69,14 +69,14 @@ int wfs_disk_folder_open(const char *path, bool make, struct wfs_error *err)
 
 int wfs_disk_open_at(int folder, const char *name, int flags)
 {
-    /* A FIFO would make a plain open wait. */
-    int fd WFS_CLEANUP(wfs_close) = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd WFS_CLEANUP(wfs_close) = -1, now;
     struct stat st, dir;
-    int now;
 
-    if (fd < 0)
+    if (fstat(folder, &dir) < 0)
         return -errno;
-    if (fstat(fd, &st) < 0 || fstat(folder, &dir) < 0)
+    /* A FIFO would make a plain open wait. Who may read the folder may read what is made in it. */
+    fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600 | (dir.st_mode & 0044));
+    if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EBADF;

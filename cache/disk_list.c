@@ -156,6 +156,7 @@ int wfs_disk_remove(int folder, const struct wfs_disk_found *found)
 
 /* ---- for the commands ---- */
 
+/* Where there are no holes, SEEK_DATA answers the offset asked for. */
 static uint64_t count_records(int fd, uint64_t n)
 {
     enum { AT_ONCE = 4096 };
@@ -163,8 +164,16 @@ static uint64_t count_records(int fd, uint64_t n)
     uint64_t present = 0;
 
     for (uint64_t at = 0; at < n && buf;) {
-        uint64_t now = n - at < AT_ONCE ? n - at : AT_ONCE;
+        off_t data = lseek(fd, (off_t)wfs_disk_record_offset(at), SEEK_DATA); /* a hole, however large, is no work */
+        uint64_t now;
 
+        if (data < 0)
+            break;
+        if ((uint64_t)data > wfs_disk_record_offset(at))
+            at = ((uint64_t)data - WFS_DISK_HEAD) / WFS_DISK_RECORD;
+        if (at >= n)
+            break;
+        now = n - at < AT_ONCE ? n - at : AT_ONCE;
         if (wfs_disk_read_at(fd, wfs_disk_record_offset(at), buf, (size_t)now * WFS_DISK_RECORD) < 0)
             break;
         for (uint64_t i = 0; i < now; i++)

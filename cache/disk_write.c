@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     QUIET_MS = 500,   /* without tiles to write: then it may be looked whether a view is complete */
+    NICE = 5,
     LOOK_MS = 2000,   /* how often it is looked whether the files still have their names */
 };
 
@@ -250,6 +253,7 @@ void *wfs_disk_thread(void *arg)
     uint64_t stamped = wfs_now_ns(), busy = stamped, now;
     bool stopping, worked;
 
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of this thread: readers' conversions go first */
     do {
         pthread_mutex_lock(&d->lock);
         wait_for_work(d);

@@ -172,7 +172,7 @@ static bool hold(void *ctx)
     pthread_mutex_lock(&s->lock);
     if (s->node && wfs_generation_try_ref(s->node->generation)) {
         s->held = s->node->generation;
-        s->object = wfs_node_object_get(s->node);
+        s->object = wfs_generation_is_current(s->held->fs, s->held) ? wfs_node_object_get(s->node) : NULL;
     }
     pthread_mutex_unlock(&s->lock);
     if (s->held && !s->object) {

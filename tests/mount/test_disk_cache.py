@@ -377,6 +377,33 @@ def test_a_hub_s_name_is_not_believed_after_a_write(source, tmp_path, home):
     assert rig.export(links, VIEW, option, env=home) == rig.export(links, VIEW)
 
 
+def test_another_host(source, right, tmp_path, home):
+    """A host has another machine-id: what has no digest is another view to it, what has one is the same."""
+    folder, links = tmp_path / "cache", hub(source, tmp_path / "hub")
+    (tmp_path / "machine-id").write_text("0123456789abcdef" * 2 + "\n")
+
+    def keys_of_other(model):
+        before = {path.stem for path in files(folder, ".sums")}
+        command = 'mount --bind "$0" /etc/machine-id && exec "$@"'
+        run = subprocess.run(
+            ["unshare", "-m", "sh", "-c", command, tmp_path / "machine-id", rig.BIN, "export"]
+            + ["--disk_cache=%s" % folder, model, VIEW, "-o", tmp_path / "out", "--force"],
+            env=dict(home, XDG_CACHE_HOME=str(tmp_path / "xdg2")),
+            capture_output=True,
+        )
+        if b"mount:" in run.stderr or b"unshare:" in run.stderr:
+            pytest.skip("no bind mount in a namespace here: %s" % run.stderr.decode())
+        assert run.returncode == 0, run.stderr
+        assert (tmp_path / "out").read_bytes() == rig.export(model, VIEW)
+        return {path.stem for path in files(folder, ".sums")} - before
+
+    (tmp_path / "xdg2").mkdir()
+    for model in (source, links):
+        rig.export(model, VIEW, "--disk_cache=%s" % folder, env=home)
+    assert len(keys_of_other(source)) == 1
+    assert len(keys_of_other(links)) == 0
+
+
 def test_ls_and_prune(source, tmp_path):
     folder = tmp_path / "cache"
     for view in (VIEW, "model-f32.gguf"):
