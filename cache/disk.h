@@ -126,8 +126,11 @@ bool wfs_disk_check(struct wfs_disk_view *v, uint64_t index, const uint8_t recor
 
 void wfs_disk_note_miss(struct wfs_disk_view *v);
 
-/* A read of the files failed: turns the disk off when it is the disk that failed, and not a file that was cut. */
-void wfs_disk_read_failed(struct wfs_disk_view *v, const struct wfs_disk_files *f, int result);
+/*
+ * A read of this range of one of the view's files failed. It is read again, to tell a file that was cut by somebody from a
+ * disk that fails: then the disk is off. [waits]
+ */
+void wfs_disk_read_failed(struct wfs_disk_view *v, int fd, uint64_t offset, size_t len, int result);
 
 /*
  * Has a tile written, soon. True: the bytes stay until done is called, from another thread; false: they are not needed

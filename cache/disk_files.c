@@ -439,23 +439,29 @@ void wfs_disk_note_miss(struct wfs_disk_view *v)
     atomic_fetch_add_explicit(&v->disk->misses, 1, memory_order_relaxed);
 }
 
-void wfs_disk_read_failed(struct wfs_disk_view *v, const struct wfs_disk_files *f, int result)
+/* What the disk says when the range is read again: 0, -ENODATA (the file ends before), or the disk's error. */
+static int read_again(int fd, uint64_t offset, size_t len)
 {
-    struct stat data, sums;
+    uint8_t buf[16384];
+    int r = 0;
 
+    for (size_t at = 0; at < len && r == 0; at += sizeof buf)
+        r = wfs_disk_read_at(fd, offset + at, buf, len - at < sizeof buf ? len - at : sizeof buf);
+    return r;
+}
+
+void wfs_disk_read_failed(struct wfs_disk_view *v, int fd, uint64_t offset, size_t len, int result)
+{
     if (result == -ECANCELED)
         return;
-    if (result == -ESTALE) { /* a network filesystem: the file is another by now */
+    if (result != -ESTALE) /* a network filesystem: the file is another by now */
+        result = read_again(fd, offset, len);
+    if (result == 0 || result == -ENODATA || result == -ESTALE) { /* cut by somebody: mended when it is opened again */
+        atomic_fetch_add(&v->disk->damaged, 1);
         wfs_disk_files_drop(v);
-        return;
+    } else {
+        wfs_disk_degrade(v->disk, WFS_DISK_OFF, "a read failed", -result);
     }
-    if (fstat(f->data, &data) == 0 && fstat(f->sums, &sums) == 0 &&
-        ((uint64_t)data.st_size < v->shape.size || (uint64_t)sums.st_size < sums_size(v))) {
-        atomic_fetch_add(&v->disk->damaged, 1); /* cut by somebody: found out and mended when opened again */
-        wfs_disk_files_drop(v);
-        return;
-    }
-    wfs_disk_degrade(v->disk, WFS_DISK_OFF, "a read failed", -result);
 }
 
 /* ---- views ---- */

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "generation.h"
 #include "store.h"
-#include "store.h"
 #include "view.h"
 
 #include <assert.h>
@@ -166,7 +165,7 @@ int wfs_node_whole_get(const struct wfs_node *n, struct wfs_whole *ret)
     }
     pthread_mutex_unlock(&g->lock);
     if (!f) {
-        fd = store ? wfs_disk_view_whole(wfs_store_view(store), true) : -ENOENT;
+        fd = store ? wfs_store_whole(store) : -ENOENT;
         wfs_store_unref(store);
         if (fd >= 0)
             *ret = (struct wfs_whole){ .fd = fd };

@@ -385,7 +385,7 @@ enum wfs_load_answer wfs_load_run(struct wfs_load *l, struct wfs_job *job, struc
     job->ios = NULL;
     job->n_ios = 0;
     if (l->io.result < 0) {
-        wfs_disk_read_failed(l->store->view, l->files, l->io.result);
+        wfs_disk_read_failed(l->store->view, l->io.fd, l->io.offset, l->io.len, l->io.result);
     } else if (l->stage == WFS_LOAD_RECORD) {
         if (!wfs_disk_record_is_empty(l->record)) {
             l->stage = WFS_LOAD_TILE;

@@ -112,23 +112,24 @@ static void test_cut_under_the_reader(void **state)
     struct wfs_disk_view *v = new_view(d, 1);
     struct wfs_disk_files *f;
     struct wfs_disk_stats s;
+    int folder;
 
     (void)state;
     put_tiles(v, 0, N_TILES);
     assert_int_equal(truncate(file(1, "part"), 100), 0);
     f = wfs_disk_files_get(v);
     assert_non_null(f);
-    wfs_disk_read_failed(v, f, -EIO); /* what a read past the end is to the workers */
+    wfs_disk_read_failed(v, wfs_disk_files_data(f), GAP, TILE, -EIO); /* what a read past the end is to the workers */
     wfs_disk_files_put(f);
     wfs_disk_stats(d, &s);
     assert_int_equal(s.state, WFS_DISK_ON);
     put_tiles(v, 0, N_TILES);
     assert_int_equal(count_loads(v), N_TILES);
-    /* A read that fails on a file that is whole is the disk's. */
-    f = wfs_disk_files_get(v);
-    wfs_disk_read_failed(v, f, -EIO);
-    wfs_disk_read_failed(v, f, -EIO);
-    wfs_disk_files_put(f);
+    /* One that fails again is the disk's. */
+    folder = open(dir.path, O_RDONLY | O_DIRECTORY);
+    wfs_disk_read_failed(v, folder, GAP, TILE, -EIO);
+    wfs_disk_read_failed(v, folder, GAP, TILE, -EIO);
+    close(folder);
     wfs_disk_stats(d, &s);
     assert_int_equal(s.state, WFS_DISK_OFF);
     assert_int_equal(n_logged, 1);
