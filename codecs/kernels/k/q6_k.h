@@ -12,15 +12,9 @@
  */
 static inline bool q6_k_put_scales(uint8_t *block, const float scales[Q6_K_SUBS], float ret_d[Q6_K_SUBS])
 {
-    float max_abs = 0, max_scale = 0, iscale, d;
+    float max_scale = most_of(scales, Q6_K_SUBS), iscale, d;
 
-    for (int j = 0; j < Q6_K_SUBS; j++) {
-        if (abs_of(scales[j]) > max_abs) {
-            max_abs = abs_of(scales[j]);
-            max_scale = scales[j];
-        }
-    }
-    if (max_abs < K_TINY) {
+    if (abs_of(max_scale) < K_TINY) {
         memset(block, 0, Q6_K_BYTES);
         return false;
     }
