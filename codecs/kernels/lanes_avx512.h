@@ -34,9 +34,9 @@ static inline vm vf_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ)
 static inline vm vf_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 static inline vm vf_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 static inline vm vm_none(void) { return 0; }
-static inline vm vm_and(vm a, vm b) { return a & b; }
-static inline vm vm_or(vm a, vm b) { return a | b; }
-static inline vm vm_not(vm a) { return (vm)~a; }
+static inline vm vm_and(vm a, vm b) { return _kand_mask16(a, b); } /* & would take them to other registers */
+static inline vm vm_or(vm a, vm b) { return _kor_mask16(a, b); }
+static inline vm vm_not(vm a) { return _knot_mask16(a); }
 static inline uint32_t vm_bits(vm a) { return a; } /* bit i = lane i */
 static inline vf vf_pick(vm m, vf yes, vf no) { return _mm512_mask_blend_ps(m, no, yes); }
 

@@ -29,14 +29,14 @@ struct symmetric_found {
 };
 
 /*
- * Clamped to -half..half - 1 before rounding, on bits: as signed integers floats order rightly above, as unsigned ones
- * below.
+ * Clamped before rounding, on bits: as signed integers floats order rightly above, as unsigned ones below. Above, to
+ * half - 1; below, to -half, which only slopes beyond half + 0.4 can pass by more than rounds back to it.
  */
-static inline vf symmetric_clamped(vf v, int half)
+static inline vf symmetric_clamped(vf v, int half, bool steep)
 {
     vi upper = vi_min(vf_bits(v), vf_bits(vf_set((float)(half - 1))));
 
-    return vi_floats(vi_min_u(upper, vf_bits(vf_set((float)-half))));
+    return vi_floats(steep ? vi_min_u(upper, vf_bits(vf_set((float)-half))) : upper);
 }
 
 /* From values and weights, which are there. */
@@ -61,9 +61,10 @@ struct symmetric_sums { /* that give the least-squares scale for one slope */
     vf xl, l2;
 };
 
-static inline void symmetric_add(struct symmetric_sums *t, const struct symmetric_lanes *s, int half, int i, vf iscale)
+static inline void symmetric_add(struct symmetric_sums *t, const struct symmetric_lanes *s, int half, int i, vf iscale,
+                                 bool steep)
 {
-    vf l = vf_round(symmetric_clamped(vf_mul(iscale, s->x[i]), half));
+    vf l = vf_round(symmetric_clamped(vf_mul(iscale, s->x[i]), half, steep));
 
     t->xl = vf_add(t->xl, vf_mul(s->wx[i], l));
     t->l2 = vf_add(t->l2, vf_mul(vf_mul(s->w[i], l), l));
@@ -88,6 +89,24 @@ static inline float symmetric_slope(int half, int attempt)
     return -((float)half + 0.1f * (float)(attempt < 9 ? attempt - 9 : attempt - 8));
 }
 
+/* Attempts from first to before end, an even number. Two keep the adders busy; they are judged in order. */
+static inline void symmetric_try(struct symmetric_lanes *s, int half, int first, int end, bool steep)
+{
+    for (int attempt = first; attempt < end; attempt += 2) {
+        struct symmetric_sums a = { vf_set(0), vf_set(0) }, b = a;
+        vf iscale_a = vf_div(vf_set(symmetric_slope(half, attempt)), s->max);
+        vf iscale_b = vf_div(vf_set(symmetric_slope(half, attempt + 1)), s->max);
+
+#pragma GCC unroll 4
+        for (int i = 0; i < SYMMETRIC_SUB; i++) {
+            symmetric_add(&a, s, half, i, iscale_a, steep);
+            symmetric_add(&b, s, half, i, iscale_b, steep);
+        }
+        symmetric_keep_better(s, &a, iscale_a);
+        symmetric_keep_better(s, &b, iscale_b);
+    }
+}
+
 /* Scale and what gives the levels, per lane. */
 static inline void symmetric_run(struct symmetric_lanes *s, int half)
 {
@@ -96,33 +115,18 @@ static inline void symmetric_run(struct symmetric_lanes *s, int half)
     symmetric_begin(s);
     s->level_iscale = vf_div(vf_set((float)-half), s->max);
     for (int i = 0; i < SYMMETRIC_SUB; i++)
-        symmetric_add(&first, s, half, i, s->level_iscale);
+        symmetric_add(&first, s, half, i, s->level_iscale, false);
     s->scale = vf_pick(vf_eq(first.l2, vf_set(0)), vf_set(0), vf_div(first.xl, first.l2));
     s->best = vf_mul(s->scale, first.xl);
-    for (int attempt = 0; attempt < 18; attempt += 2) { /* two slopes keep the adders busy; they are judged in order */
-        struct symmetric_sums a = { vf_set(0), vf_set(0) }, b = a;
-        vf iscale_a = vf_div(vf_set(symmetric_slope(half, attempt)), s->max);
-        vf iscale_b = vf_div(vf_set(symmetric_slope(half, attempt + 1)), s->max);
-
-#pragma GCC unroll 4
-        for (int i = 0; i < SYMMETRIC_SUB; i++) {
-            symmetric_add(&a, s, half, i, iscale_a);
-            symmetric_add(&b, s, half, i, iscale_b);
-        }
-        symmetric_keep_better(s, &a, iscale_a);
-        symmetric_keep_better(s, &b, iscale_b);
-    }
+    symmetric_try(s, half, 0, 12, false); /* to step 3 */
+    symmetric_try(s, half, 12, 18, true);
     s->scale = vf_pick(s->tiny, vf_set(0), s->scale);
 }
 
 static inline void symmetric_put_marks(struct symmetric_found *ret, int at, vm odd, vm tiny)
 {
-    uint32_t odd_bits = vm_bits(odd), tiny_bits = vm_bits(tiny);
-
-    for (int lane = 0; lane < LANES; lane++) {
-        ret->odd[at + lane] = odd_bits >> lane & 1;
-        ret->tiny[at + lane] = tiny_bits >> lane & 1;
-    }
+    vi_put_bytes((uint8_t *)ret->odd + at, vm_ints(odd, vi_set(1)));
+    vi_put_bytes((uint8_t *)ret->tiny + at, vm_ints(tiny, vi_set(1)));
 }
 
 static inline void symmetric_store(const struct symmetric_lanes *s, struct symmetric_found *ret, int at)
