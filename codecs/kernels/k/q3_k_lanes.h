@@ -38,15 +38,14 @@ static inline void q3_k_put_scale_lanes(uint8_t *block, const float scales[Q3_K_
     q3_k_put_six_bits(block + Q3_K_SCALES, six);
 }
 
-/* Sub-blocks whose stored scale is 0 have the levels of the search, which refine_run may have moved. */
-static inline void q3_k_put_moved(const float *d, const struct refine_found *r, int first, uint8_t *q)
+/* Is there a sub-block whose stored scale is 0 (it has the levels of the search) and whose levels may have moved? */
+static inline bool q3_k_keeps_moved(const float *d, const bool *moved)
 {
-    for (int j = 0; j < Q3_K_SUBS; j++) {
-        int place = r->place[first + j];
+    bool any = false;
 
-        for (int i = 0; i < Q3_K_SUB && d[j] == 0 && place; i++)
-            q[Q3_K_SUB * j + i] = (uint8_t)(HALF + (int)r->level[place - 1][i]);
-    }
+    for (int j = 0; j < Q3_K_SUBS; j++)
+        any |= (d[j] == 0) & moved[j];
+    return any;
 }
 
 static void q3_k_batch(const float *x, const float *weights, uint8_t *dst, int n)
@@ -66,8 +65,11 @@ static void q3_k_batch(const float *x, const float *weights, uint8_t *dst, int n
             continue;
         }
         q3_k_put_scale_lanes(dst, found.scale + first, d);
+        if (q3_k_keeps_moved(d, refined.moved + first)) {
+            wfs_encode_q3_k_c(x, dst, Q3_K_ELEMS);
+            continue;
+        }
         symmetric_put_levels(x, d, HALF, &found, first, q);
-        q3_k_put_moved(d, &refined, first, q);
         q3_k_put_levels(dst, q);
     }
 }

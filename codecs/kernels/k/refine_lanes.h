@@ -2,10 +2,9 @@
  * Template of the search of Q3_K without importance (symmetric_refine) for one instruction set; include a lanes_*.h
  * first. Each sub-block gets the plain C version's operations in its order, as far as they count.
  *
- * The sums of the first levels go one sub-block per lane. Then it is asked, without a division, which levels surely
- * stay; most sub-blocks are done with that. In the others, all levels are tried at once (a level per lane) with the
- * sums as they are, and the first that moves is moved, until none does: those before it stay as they are. Some
- * sub-blocks go side by side, for each waits for its own sums.
+ * One sub-block goes in a lane. From the sums of the first levels it is told, without a division, which levels surely
+ * stay; most sub-blocks are done with that. The others of the batch then fill some words, which go side by side through
+ * the passes, for each level waits for the sums that the one before left.
  *
  * Left to plain C: sub-blocks with values so small or large that sums of cubes are not normal floats (NaN and infinity
  * are among those), and quotients beyond the levels by far, where ggml's rounding might wrap.
@@ -15,15 +14,14 @@
 
 #include "symmetric_lanes.h"
 
-enum { REFINE_VECTORS = SYMMETRIC_SUB / LANES, REFINE_TOGETHER = 4, REFINE_STEPS = 3, REFINE_PASSES = 5 };
+enum { REFINE_TOGETHER = 2, REFINE_PASSES = 5 };
 
 /* What the searches of a batch give beside the scales, an entry per sub-block. */
 struct refine_found {
     float xl[BATCH * BATCH_MAX_SUBS], l2[BATCH * BATCH_MAX_SUBS]; /* the sums that give the least-squares scale */
     int n_moving;
-    uint8_t moving[BATCH * BATCH_MAX_SUBS + REFINE_TOGETHER]; /* the numbers of sub-blocks where levels may move */
-    uint8_t place[BATCH * BATCH_MAX_SUBS];                    /* one more than where such a one is in moving, or 0 */
-    float level[BATCH * BATCH_MAX_SUBS + REFINE_TOGETHER][SYMMETRIC_SUB]; /* of such a one, in moving's order */
+    uint8_t moving[BATCH * BATCH_MAX_SUBS + 1]; /* the numbers of sub-blocks where levels may move */
+    bool moved[BATCH * BATCH_MAX_SUBS];         /* is it one of those? */
 };
 
 struct refine_lanes {
@@ -31,6 +29,17 @@ struct refine_lanes {
     vf a[SYMMETRIC_SUB], b[SYMMETRIC_SUB]; /* what the level has in the sums: w * x * level, w * level * level */
     vf xl, l2;
 };
+
+/* Level i of the plain slope, and what it has in the sums. */
+static inline void refine_first(struct refine_lanes *s, int i, vf iscale, int half)
+{
+    vf w = vf_mul(s->x[i], s->x[i]), l; /* -half is not passed by more than a rounding */
+
+    l = vf_min(vf_round(vf_mul(iscale, s->x[i])), vf_set((float)(half - 1)));
+    s->level[i] = l;
+    s->a[i] = vf_mul(vf_mul(w, s->x[i]), l);
+    s->b[i] = vf_mul(vf_mul(w, l), l);
+}
 
 /* The first levels of the plain slope, and their sums. */
 static inline void refine_begin(struct refine_lanes *s, int half, struct symmetric_found *ret, int at)
@@ -47,12 +56,8 @@ static inline void refine_begin(struct refine_lanes *s, int half, struct symmetr
     tiny = vf_lt(amax, vf_set(K_TINY));
     iscale = vf_pick(tiny, vf_set(0), vf_div(vf_set((float)-half), max));
     s->xl = s->l2 = vf_set(0);
-    for (int i = 0; i < SYMMETRIC_SUB; i++) { /* -half is not passed by more than a rounding */
-        vf w = vf_mul(s->x[i], s->x[i]), l = vf_min(vf_round(vf_mul(iscale, s->x[i])), vf_set((float)(half - 1)));
-
-        s->level[i] = l;
-        s->a[i] = vf_mul(vf_mul(w, s->x[i]), l);
-        s->b[i] = vf_mul(vf_mul(w, l), l);
+    for (int i = 0; i < SYMMETRIC_SUB; i++) {
+        refine_first(s, i, iscale, half);
         s->xl = vf_add(s->xl, s->a[i]);
         s->l2 = vf_add(s->l2, s->b[i]);
     }
@@ -81,111 +86,82 @@ static inline uint32_t refine_may_move(const struct refine_lanes *s, int half)
     return vm_bits(any);
 }
 
-struct refine_sub { /* a sub-block, a value per lane */
-    vf x[REFINE_VECTORS], level[REFINE_VECTORS];
-    vf xl, l2;
-    unsigned turn; /* whose it is: the passes' levels, numbered through */
-    vm odd;
-    bool busy;
-};
-
-static inline void refine_sub_begin(struct refine_sub *s, const float *x, int half, float iscale, float xl, float l2)
+/* Moves level i of the lanes where that explains more; tells where that was. */
+static inline vm refine_move(struct refine_lanes *s, int i, int half, vm *odd)
 {
-    for (int v = 0; v < REFINE_VECTORS; v++) {
-        s->x[v] = vf_load(x + v * LANES);
-        s->level[v] = vf_min(vf_round(vf_mul(vf_set(iscale), s->x[v])), vf_set((float)(half - 1)));
-    }
-    s->xl = vf_set(xl);
-    s->l2 = vf_set(l2);
-    s->turn = 0;
-    s->odd = vm_none();
-    s->busy = true;
+    vf x = s->x[i], w = vf_mul(x, x), wx = vf_mul(w, x), l, a, b, q;
+    vf xl = vf_sub(s->xl, s->a[i]), l2 = vf_sub(s->l2, s->b[i]);
+    vm may = vf_gt(xl, vf_set(0));
+
+    q = vf_div(vf_mul(x, l2), xl);
+    *odd = vm_or(*odd, vm_and(may, vm_not(vf_lt(vf_abs(q), vf_set(0x1p20f)))));
+    l = vf_max(vf_min(vf_round(q), vf_set((float)(half - 1))), vf_set((float)-half));
+    a = vf_mul(wx, l);
+    b = vf_mul(vf_mul(w, l), l);
+    xl = vf_add(xl, a);
+    l2 = vf_add(l2, b);
+    may = vm_and(vm_and(may, vm_not(vf_eq(l, s->level[i]))), vf_gt(l2, vf_set(0)));
+    may = vm_and(may, vf_gt(vf_mul(vf_mul(xl, xl), s->l2), vf_mul(vf_mul(s->xl, s->xl), l2)));
+    s->level[i] = vf_pick(may, l, s->level[i]);
+    s->a[i] = vf_pick(may, a, s->a[i]);
+    s->b[i] = vf_pick(may, b, s->b[i]);
+    s->xl = vf_pick(may, xl, s->xl);
+    s->l2 = vf_pick(may, l2, s->l2);
+    return may;
 }
 
-/* Where a level would go with the sums as they are, and the sums then; gives those that would move. */
-struct refine_moves {
-    vf level[REFINE_VECTORS];
-    float xl[SYMMETRIC_SUB], l2[SYMMETRIC_SUB];
-};
-
-static inline uint32_t refine_try(struct refine_sub *s, int half, struct refine_moves *ret)
+/* The sub-blocks whose numbers are in moving[0..LANES) from their first levels on. */
+static inline void refine_again(struct refine_lanes *s, const float *x, int half, const struct symmetric_found *found,
+                                const struct refine_found *r, const uint8_t *moving)
 {
-    uint32_t moving = 0;
+    float values[LANES * SYMMETRIC_SUB], iscale[LANES], xl[LANES], l2[LANES];
+    vf slope;
 
-    for (int v = 0; v < REFINE_VECTORS; v++) {
-        vf x = s->x[v], w = vf_mul(x, x), wx = vf_mul(w, x), l = s->level[v], q;
-        vf xl = vf_sub(s->xl, vf_mul(wx, l)), l2 = vf_sub(s->l2, vf_mul(vf_mul(w, l), l));
-        vm may = vf_gt(xl, vf_set(0));
+    for (int lane = 0; lane < LANES; lane++) {
+        int j = moving[lane];
 
-        q = vf_div(vf_mul(x, l2), xl);
-        s->odd = vm_or(s->odd, vm_and(may, vm_not(vf_lt(vf_abs(q), vf_set(0x1p20f)))));
-        l = vf_max(vf_min(vf_round(q), vf_set((float)(half - 1))), vf_set((float)-half));
-        ret->level[v] = l;
-        xl = vf_add(xl, vf_mul(wx, l));
-        l2 = vf_add(l2, vf_mul(vf_mul(w, l), l));
-        may = vm_and(vm_and(may, vm_not(vf_eq(l, s->level[v]))), vf_gt(l2, vf_set(0)));
-        may = vm_and(may, vf_gt(vf_mul(vf_mul(xl, xl), s->l2), vf_mul(vf_mul(s->xl, s->xl), l2)));
-        vf_store(ret->xl + v * LANES, xl);
-        vf_store(ret->l2 + v * LANES, l2);
-        moving |= vm_bits(may) << v * LANES;
+        memcpy(values + lane * SYMMETRIC_SUB, x + j * SYMMETRIC_SUB, SYMMETRIC_SUB * sizeof *values);
+        iscale[lane] = found->level_iscale[j];
+        xl[lane] = r->xl[j];
+        l2[lane] = r->l2[j];
     }
-    return moving;
+    k_load_subs(values, SYMMETRIC_SUB, s->x);
+    slope = vf_load(iscale);
+    s->xl = vf_load(xl);
+    s->l2 = vf_load(l2);
+    for (int i = 0; i < SYMMETRIC_SUB; i++)
+        refine_first(s, i, slope, half);
 }
 
-/* Moves the next level of those that would, in the order of the passes. No branch, for none could be foretold. */
-static inline void refine_step(struct refine_sub *s, int half)
-{
-    static const float numbers[SYMMETRIC_SUB] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-    struct refine_moves m;
-    uint32_t moving = refine_try(s, half, &m);
-    unsigned ahead = (unsigned)__builtin_ctz((moving << SYMMETRIC_SUB | moving) >> s->turn % SYMMETRIC_SUB | 1u << 31);
-    unsigned next = s->turn + ahead, i = next % SYMMETRIC_SUB;
-    vf number;
-
-    s->busy &= (ahead < SYMMETRIC_SUB) & (next < REFINE_PASSES * SYMMETRIC_SUB);
-    s->turn = next + 1;
-    number = vf_set((float)((int)i | ((int)s->busy - 1))); /* -1: nothing moves */
-    for (int v = 0; v < REFINE_VECTORS; v++) {
-        vm here = vf_eq(vf_load(numbers + v * LANES), number);
-
-        s->level[v] = vf_pick(here, m.level[v], s->level[v]);
-    }
-    s->xl = vf_pick(vf_lt(number, vf_set(0)), s->xl, vf_set(m.xl[i]));
-    s->l2 = vf_pick(vf_lt(number, vf_set(0)), s->l2, vf_set(m.l2[i]));
-}
-
-/* The sub-blocks whose numbers are in moving[0..REFINE_TOGETHER). */
+/* The sub-blocks whose numbers are in moving[0..REFINE_TOGETHER * LANES). */
 static inline void refine_some(const float *x, int half, struct symmetric_found *found, struct refine_found *r,
-                               int first)
+                               const uint8_t *moving)
 {
-    struct refine_sub s[REFINE_TOGETHER];
-    const uint8_t *moving = r->moving + first;
-    float sum[LANES];
-    bool busy = true; /* most are done after REFINE_STEPS: a loop of fixed length is foretold */
+    struct refine_lanes s[REFINE_TOGETHER];
+    float xl[REFINE_TOGETHER * LANES], l2[REFINE_TOGETHER * LANES];
+    vm odd = vm_none(), moved;
 
-    for (int k = 0; k < REFINE_TOGETHER; k++) {
-        int j = moving[k];
-
-        refine_sub_begin(&s[k], x + SYMMETRIC_SUB * j, half, found->level_iscale[j], r->xl[j], r->l2[j]);
-    }
-    for (int step = 0; step < REFINE_STEPS || busy; step++) {
-        busy = false;
-        for (int k = 0; k < REFINE_TOGETHER; k++) {
-            refine_step(&s[k], half);
-            busy |= s[k].busy;
+    for (int k = 0; k < REFINE_TOGETHER; k++)
+        refine_again(&s[k], x, half, found, r, moving + k * LANES);
+    for (int pass = 0; pass < REFINE_PASSES; pass++) {
+        moved = vm_none();
+        for (int i = 0; i < SYMMETRIC_SUB; i++) {
+#pragma GCC unroll 4
+            for (int k = 0; k < REFINE_TOGETHER; k++)
+                moved = vm_or(moved, refine_move(&s[k], i, half, &odd));
         }
+        if (!vm_bits(moved))
+            break;
     }
     for (int k = 0; k < REFINE_TOGETHER; k++) {
-        int j = moving[k];
-
-        for (int v = 0; v < REFINE_VECTORS; v++)
-            vf_store(r->level[first + k] + v * LANES, s[k].level[v]);
-        vf_store(sum, s[k].xl);
-        r->xl[j] = *sum;
-        vf_store(sum, s[k].l2);
-        r->l2[j] = *sum;
-        r->place[j] = (uint8_t)(first + k + 1);
-        found->odd[j] |= vm_bits(s[k].odd) != 0;
+        vf_store(xl + k * LANES, s[k].xl);
+        vf_store(l2 + k * LANES, s[k].l2);
+    }
+    for (int k = 0; k < REFINE_TOGETHER * LANES; k++) {
+        r->xl[moving[k]] = xl[k];
+        r->l2[moving[k]] = l2[k];
+        r->moved[moving[k]] = true;
+        found->odd[moving[k]] |= vm_bits(odd) != 0;
     }
 }
 
@@ -195,7 +171,7 @@ static inline void refine_run(const float *x, int n, int half, struct symmetric_
     struct refine_lanes s;
 
     r->n_moving = 0;
-    memset(r->place, 0, sizeof r->place);
+    memset(r->moved, 0, sizeof r->moved);
     for (int at = 0; at < n; at += LANES) {
         uint32_t may;
 
@@ -209,10 +185,10 @@ static inline void refine_run(const float *x, int n, int half, struct symmetric_
             r->n_moving += may >> lane & 1;
         }
     }
-    for (int first = 0; first < r->n_moving; first += REFINE_TOGETHER) {
-        for (int k = r->n_moving; k < first + REFINE_TOGETHER; k++)
+    for (int first = 0; first < r->n_moving; first += REFINE_TOGETHER * LANES) {
+        for (int k = r->n_moving; k < first + REFINE_TOGETHER * LANES; k++)
             r->moving[k] = r->moving[r->n_moving - 1]; /* once more, to the same end */
-        refine_some(x, half, found, r, first);
+        refine_some(x, half, found, r, r->moving + first);
     }
     for (int at = 0; at < n; at += LANES) {
         vf xl = vf_load(r->xl + at), l2 = vf_load(r->l2 + at);
