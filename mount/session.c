@@ -41,6 +41,7 @@ struct session {
     char withheld[4000]; /* what the starter is told, from before mounting */
     int signal_fd, loop_ended, all_done; /* event descriptors */
     pthread_t control;
+    pthread_mutex_t lock; /* protects that the skin is there, against the control thread */
 };
 
 /* --- libfuse's own messages: the last one explains a failed mount --- */
@@ -164,6 +165,15 @@ static void tell_withheld(struct session *s)
     }
 }
 
+/* On the control thread: the mount may have ended already. */
+static void start_passthrough(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->skin)
+        wfs_passthrough_start(s->skin, s->se);
+    pthread_mutex_unlock(&s->lock);
+}
+
 /*
  * The control thread: tells the starter when the mount serves (a stat of the root is answered), then waits for a signal
  * or the end of the loop, and sees to it that the end does not take long.
@@ -181,7 +191,7 @@ static void *control_main(void *arg)
     pthread_setname_np(pthread_self(), name);
     if (stat(s->request->mountpoint, &st) == 0) {
         raise_readahead(s);
-        wfs_passthrough_start(s->skin, s->se);
+        start_passthrough(s);
         end_now = wfs_daemon_serving(s->request->daemon) < 0;
         wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, s->source);
     } else {
@@ -357,13 +367,16 @@ static int prepare(struct session *s, struct wfs_error *err)
 
 int wfs_session_serve(const struct wfs_session_request *request, struct wfs_error *err)
 {
-    struct session s = { .request = request, .signal_fd = -1, .loop_ended = -1, .all_done = -1 };
+    struct session s = { .request = request, .signal_fd = -1, .loop_ended = -1, .all_done = -1,
+                         .lock = PTHREAD_MUTEX_INITIALIZER };
     int r = prepare(&s, err);
     bool served = r == 0;
 
     if (served)
         r = serve(&s, err);
-    wfs_skin_free(s.skin);
+    pthread_mutex_lock(&s.lock);
+    wfs_skin_free(WFS_STEAL(s.skin));
+    pthread_mutex_unlock(&s.lock);
     if (s.se)
         fuse_session_destroy(s.se);
     wfs_fs_close(s.fs);
