@@ -28,7 +28,7 @@ struct stream {
     bool asking;        /* one thread at a time asks for its tiles */
 };
 
-enum { N_STREAMS = 16, MAX_TOLD = 256 };
+enum { N_STREAMS = 32, MAX_TOLD = 256 };
 
 /* An object's part of the engine. Outlives the object while fills of its own are in flight. */
 struct object_state {
@@ -62,13 +62,21 @@ struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t
  * read-ahead.
  */
 void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
-                   uint64_t ahead_bytes);
-void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b);
+                   enum wfs_priority priority, uint64_t ahead_bytes);
+void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+                     enum wfs_priority priority);
 
 /*
- * readahead.c: a read of [offset, offset + len) is being made; asks for what comes next. Only while that read is not
- * done.
+ * readahead.c: a read of [offset, offset + len) is being made. wfs_readahead_meet, before its tiles are asked for:
+ * whether it goes on with a stream that is read ahead. wfs_readahead, after that: asks for what comes next. Only while
+ * that read is not done.
  */
-void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, uint64_t len);
+struct ahead {
+    struct stream *stream;
+    uint64_t born; /* the stream's, to tell when it has been given to another reader */
+};
+
+bool wfs_readahead_meet(struct wfs_object *o, uint64_t offset, uint64_t len, struct ahead *ret);
+void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, const struct ahead *a);
 
 #endif

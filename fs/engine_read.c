@@ -144,7 +144,7 @@ static void tile_ready(struct wfs_waiter *w, int result, struct wfs_block *b)
     drop_pending(t->rd);
 }
 
-static void get_tile(struct reading *rd, struct tile_piece *t)
+static void get_tile(struct reading *rd, struct tile_piece *t, enum wfs_priority priority)
 {
     struct wfs_object *o = rd->r->object;
     struct wfs_key key = wfs_tile_key(o, t->segment, t->tile);
@@ -157,12 +157,12 @@ static void get_tile(struct reading *rd, struct tile_piece *t)
     answer = wfs_cache_get(rd->e->cache, key, t->tile_bytes, t->from, t->from + rd->iov[t->iov].iov_len, &t->waiter, &b,
                            &ahead);
     if (answer == WFS_CACHE_FILL) {
-        wfs_tile_fill(rd->e, o, t->segment, t->tile, b, 0);
+        wfs_tile_fill(rd->e, o, t->segment, t->tile, b, priority, 0);
     } else if (answer == WFS_CACHE_EXPAND) {
-        wfs_tile_expand(rd->e, o, t->segment, t->tile, b);
+        wfs_tile_expand(rd->e, o, t->segment, t->tile, b, priority);
     } else if (answer == WFS_CACHE_WAIT) {
-        if (ahead)
-            wfs_pool_promote(rd->e->pool, key.object, key.index + 1);
+        if (ahead || priority == WFS_FOREGROUND) /* it may wait as read-ahead, or as a stream's */
+            wfs_pool_promote(rd->e->pool, key.object, key.index + 1, priority);
     } else {
         if (answer < 0)
             set_error(rd, answer);
@@ -474,6 +474,8 @@ static void begin(struct reading *rd)
     const struct wfs_layout *l = r->object->layout;
     uint64_t offset = r->offset, end = r->offset + r->len;
     size_t segment = wfs_layout_find(l, offset);
+    enum wfs_priority priority;
+    struct ahead ahead;
     struct piece p;
 
     for (; offset < end; offset += p.len) {
@@ -482,6 +484,7 @@ static void begin(struct reading *rd)
         piece_at(l, segment, offset, end, &p);
         add_piece(rd, &p);
     }
+    priority = wfs_readahead_meet(r->object, r->offset, r->len, &ahead) ? WFS_STREAM : WFS_FOREGROUND;
     if (rd->n_ios > 0) {
         atomic_fetch_add(&rd->pending, 1);
         rd->job.priority = WFS_FOREGROUND;
@@ -490,8 +493,8 @@ static void begin(struct reading *rd)
         wfs_pool_submit(rd->e->pool, &rd->job);
     }
     for (size_t i = 0; i < rd->n_tiles; i++)
-        get_tile(rd, &rd->tiles[i]);
-    wfs_readahead(rd->e, r->object, r->offset, r->len);
+        get_tile(rd, &rd->tiles[i], priority);
+    wfs_readahead(rd->e, r->object, &ahead);
     drop_pending(rd); /* from here on rd may be gone */
 }
 

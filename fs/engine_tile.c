@@ -285,7 +285,7 @@ static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t 
 }
 
 void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
-                   uint64_t ahead_bytes)
+                   enum wfs_priority priority, uint64_t ahead_bytes)
 {
     struct fill *f = new_fill(e, o, segment, tile, b);
 
@@ -294,13 +294,14 @@ void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, u
         return;
     }
     f->ahead_bytes = ahead_bytes;
-    f->job.priority = ahead_bytes > 0 ? WFS_READAHEAD : WFS_FOREGROUND;
+    f->job.priority = priority;
     f->job.prepare = prepare;
     f->job.run = run;
     wfs_pool_submit(e->pool, &f->job);
 }
 
-void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b)
+void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+                     enum wfs_priority priority)
 {
     struct fill *f = new_fill(e, o, segment, tile, b);
 
@@ -308,7 +309,7 @@ void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment,
         wfs_cache_publish(e->cache, b, -ENOMEM, 0);
         return;
     }
-    f->job.priority = WFS_FOREGROUND;
+    f->job.priority = priority;
     f->job.run = run_expand;
     wfs_pool_submit(e->pool, &f->job);
 }

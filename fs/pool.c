@@ -1,4 +1,5 @@
 #include "pool.h"
+#include "job_list.h"
 #include "ring.h"
 #include "base/clock.h"
 
@@ -17,14 +18,11 @@ enum {
     PATIENCE_MS = 20, /* how long nothing has to come back before one more is started */
     ABANDON_MS = 1000,
     JOIN_S = 2,
+    STREAM_TURNS = 5, /* jobs of streams and of their read-ahead that are run before the next foreground ones */
     SCRATCH_ALIGN = 64,
 };
 
 enum job_state { JOB_QUEUED, JOB_STARTED, JOB_READY, JOB_TAKEN };
-
-struct list {
-    struct wfs_job *head, *tail;
-};
 
 struct wfs_worker {
     struct wfs_pool *pool;
@@ -44,6 +42,7 @@ struct wfs_pool {
     pthread_cond_t reported;
     /* protected by lock */
     struct list queued[WFS_PRIORITY_COUNT], ready[WFS_PRIORITY_COUNT], started;
+    unsigned owed; /* turns of the streams' */
     unsigned n_reported;
     bool stopping;
     struct wfs_error refused; /* why a worker has no ring */
@@ -55,29 +54,6 @@ struct wfs_pool {
     atomic_uint_fast64_t bytes_read;
     struct wfs_worker workers[];
 };
-
-static void push(struct list *l, struct wfs_job *job)
-{
-    job->prev = l->tail;
-    job->next = NULL;
-    if (l->tail)
-        l->tail->next = job;
-    else
-        l->head = job;
-    l->tail = job;
-}
-
-static void remove_job(struct list *l, struct wfs_job *job)
-{
-    if (job->prev)
-        job->prev->next = job->next;
-    else
-        l->head = job->next;
-    if (job->next)
-        job->next->prev = job->prev;
-    else
-        l->tail = job->prev;
-}
 
 static struct list *list_of(struct wfs_pool *p, const struct wfs_job *job)
 {
@@ -159,32 +135,32 @@ void wfs_pool_submit(struct wfs_pool *p, struct wfs_job *job)
     wake(sleeper);
 }
 
-static void promote_in(struct wfs_pool *p, struct list *l, uint64_t key0, uint64_t key1)
+static void promote_in(struct wfs_pool *p, struct list *l, uint64_t key0, uint64_t key1, enum wfs_priority priority)
 {
     for (struct wfs_job *job = l->head, *next; job; job = next) {
         next = job->next;
-        if (job->key[0] != key0 || job->key[1] != key1 || job->priority == WFS_FOREGROUND)
+        if (job->key[0] != key0 || job->key[1] != key1 || job->priority <= priority)
             continue;
         if (job->state == JOB_STARTED) {
-            job->priority = WFS_FOREGROUND;
+            job->priority = priority;
         } else {
             enum job_state state = (enum job_state)job->state;
 
             leave(p, job);
-            job->priority = WFS_FOREGROUND;
+            job->priority = priority;
             enter(p, job, state);
         }
     }
 }
 
-void wfs_pool_promote(struct wfs_pool *p, uint64_t key0, uint64_t key1)
+void wfs_pool_promote(struct wfs_pool *p, uint64_t key0, uint64_t key1, enum wfs_priority priority)
 {
     pthread_mutex_lock(&p->lock);
-    for (int i = WFS_READAHEAD; i < WFS_PRIORITY_COUNT; i++) {
-        promote_in(p, &p->queued[i], key0, key1);
-        promote_in(p, &p->ready[i], key0, key1);
+    for (int i = (int)priority + 1; i < WFS_PRIORITY_COUNT; i++) {
+        promote_in(p, &p->queued[i], key0, key1, priority);
+        promote_in(p, &p->ready[i], key0, key1, priority);
     }
-    promote_in(p, &p->started, key0, key1);
+    promote_in(p, &p->started, key0, key1, priority);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -215,6 +191,31 @@ static struct wfs_job *first_below(struct list *lists, int limit)
             return lists[i].head;
     }
     return NULL;
+}
+
+static struct wfs_job *first_of_streams(const struct list *lists)
+{
+    return lists[WFS_STREAM].head ? lists[WFS_STREAM].head : lists[WFS_READAHEAD].head;
+}
+
+/* Locked. What to run next, or NULL. */
+static struct wfs_job *choose_ready(const struct wfs_worker *w)
+{
+    struct wfs_pool *p = w->pool;
+
+    if (p->owed > 0 && first_of_streams(p->ready))
+        return first_of_streams(p->ready);
+    return first_below(p->ready, w->rested || p->stopping ? WFS_PRIORITY_COUNT : WFS_IDLE);
+}
+
+/* Locked. A ready job is going to be run; it is in no list any more. */
+static void count_turn(struct wfs_pool *p, const struct wfs_job *job)
+{
+    if ((job->priority == WFS_STREAM || job->priority == WFS_READAHEAD) && p->owed > 0)
+        p->owed--;
+    else if (job->priority == WFS_FOREGROUND && !p->ready[WFS_FOREGROUND].head && !p->queued[WFS_FOREGROUND].head &&
+             (first_of_streams(p->ready) || first_of_streams(p->queued)))
+        p->owed = STREAM_TURNS; /* it has overtaken them */
 }
 
 static void finish_io(struct wfs_worker *w, struct wfs_io *io)
@@ -311,11 +312,13 @@ static void start(struct wfs_worker *w, struct wfs_job *job)
 static bool step(struct wfs_worker *w, bool *started)
 {
     struct wfs_pool *p = w->pool;
-    struct wfs_job *ready = first_below(p->ready, w->rested || p->stopping ? WFS_PRIORITY_COUNT : WFS_IDLE);
+    struct wfs_job *ready = choose_ready(w), *queued;
     /* With something to run, start at most one job of the same rank: its reads go on meanwhile. */
     int limit = !ready ? WFS_PRIORITY_COUNT : *started ? (int)ready->priority : (int)ready->priority + 1;
-    struct wfs_job *queued = w->n_started < w->depth ? first_below(p->queued, limit) : NULL;
 
+    if (ready && ready->priority == WFS_FOREGROUND && p->owed > 0) /* it is the streams' turn, but none is ready */
+        limit = WFS_READAHEAD + 1;
+    queued = w->n_started < w->depth ? first_below(p->queued, limit) : NULL;
     if (queued) {
         leave(p, queued);
         enter(p, queued, JOB_STARTED);
@@ -333,6 +336,7 @@ static bool step(struct wfs_worker *w, bool *started)
         leave(p, ready);
         sleeper = first_below(p->ready, WFS_IDLE) ? choose_sleeper(p, false) : NULL;
         *started = false;
+        count_turn(p, ready);
         w->rested = w->rested && ready->priority == WFS_IDLE;
         pthread_mutex_unlock(&p->lock);
         wake(sleeper);

@@ -40,7 +40,12 @@ struct wfs_io { /* one request to the source */
 };
 
 enum wfs_priority {
-    WFS_FOREGROUND,
+    WFS_FOREGROUND, /* whoever waits for it needs just this: its delay counts */
+    /*
+     * A sequential reader waits for it: its speed counts. Beside foreground jobs a few of these are run after all that
+     * waited of those: a reader at random that comes now and then overtakes, one that never rests takes a sixth.
+     */
+    WFS_STREAM,
     WFS_READAHEAD,
     WFS_BACKGROUND,
     WFS_IDLE, /* by a worker that has had nothing else to do for a while (jobs without requests only) */
@@ -99,8 +104,8 @@ bool wfs_pool_free(struct wfs_pool *p);
 /* Queues a job. Never waits. The job belongs to the pool until run is called. */
 void wfs_pool_submit(struct wfs_pool *p, struct wfs_job *job);
 
-/* Raises jobs of that key to WFS_FOREGROUND, wherever they are. */
-void wfs_pool_promote(struct wfs_pool *p, uint64_t key0, uint64_t key1);
+/* Raises jobs of that key to `priority`, wherever they are; those of a better one stay. */
+void wfs_pool_promote(struct wfs_pool *p, uint64_t key0, uint64_t key1, enum wfs_priority priority);
 
 /* Cancels jobs with key[0] == key0 that have not begun; they are run with cancelled set, soon. */
 void wfs_pool_cancel(struct wfs_pool *p, uint64_t key0);

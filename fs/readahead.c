@@ -16,6 +16,7 @@ enum {
     SLACK_MAX = 8 * MIB,
     SLACK_READS = 8, /* requests of one reader arrive out of order, by about as many as are in flight */
     PROOF = 2,       /* reads that go on before it counts as sequential */
+    FORGET_READS = 10000, /* of others, since its last: it is over */
 };
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -23,7 +24,15 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Locked. The stream that the read goes on with, or the least used one, begun anew. */
+/* Locked. When a stream may be forgotten for a new one, the lowest first: reads at random push no proven one out. */
+static uint64_t worth(const struct object_state *s, const struct stream *t)
+{
+    bool proven = t->reads >= PROOF && s->n_reads - t->last_used < FORGET_READS;
+
+    return proven ? UINT64_MAX / 2 + t->last_used : t->last_used;
+}
+
+/* Locked. The stream that the read goes on with, or the one of the least worth, begun anew. */
 static struct stream *find_stream(struct object_state *s, uint64_t offset, uint64_t len)
 {
     uint64_t slack = len * SLACK_READS, nearest = UINT64_MAX;
@@ -38,7 +47,7 @@ static struct stream *find_stream(struct object_state *s, uint64_t offset, uint6
             nearest = away;
             found = t;
         }
-        if (t->last_used < oldest->last_used)
+        if (worth(s, t) < worth(s, oldest))
             oldest = t;
     }
     if (found) {
@@ -131,37 +140,48 @@ static uint64_t ask(struct wfs_engine *e, struct wfs_object *o, uint64_t from, u
             if (r < 0)
                 return from;
             if (r == WFS_CACHE_FILL)
-                wfs_tile_fill(e, o, i, tile, b, need);
+                wfs_tile_fill(e, o, i, tile, b, WFS_READAHEAD, need);
             from = seg->begin + wfs_pipeline_out_bytes(seg->plan, end);
         }
     }
     return from;
 }
 
-void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, uint64_t len)
+bool wfs_readahead_meet(struct wfs_object *o, uint64_t offset, uint64_t len, struct ahead *ret)
 {
     struct object_state *s = o->private_;
-    uint64_t from = 0, to = 0, stop, born;
-    struct stream *t;
+    bool proven;
 
     pthread_mutex_lock(&s->lock);
-    t = find_stream(s, offset, len);
-    t->last_used = ++s->n_reads;
-    if (offset + len > t->next)
-        t->next = offset + len;
-    if (t->reads >= PROOF && !t->asking) {
+    ret->stream = find_stream(s, offset, len);
+    ret->stream->last_used = ++s->n_reads;
+    if (offset + len > ret->stream->next)
+        ret->stream->next = offset + len;
+    ret->born = ret->stream->born;
+    proven = ret->stream->reads >= PROOF;
+    pthread_mutex_unlock(&s->lock);
+    return proven;
+}
+
+void wfs_readahead(struct wfs_engine *e, struct wfs_object *o, const struct ahead *a)
+{
+    struct object_state *s = o->private_;
+    uint64_t from = 0, to = 0, stop;
+    struct stream *t = a->stream;
+
+    pthread_mutex_lock(&s->lock);
+    if (t->born == a->born && t->reads >= PROOF && !t->asking) {
         t->window = next_window(e, t->window);
         from = t->ahead > t->next ? t->ahead : t->next;
         to = t->next + t->window < o->layout->size ? t->next + t->window : o->layout->size;
         t->asking = from < to;
     }
-    born = t->born;
     pthread_mutex_unlock(&s->lock);
     if (from >= to)
         return;
     stop = ask(e, o, from, to);
     pthread_mutex_lock(&s->lock);
-    if (t->born == born) { /* else it has been given to another reader meanwhile */
+    if (t->born == a->born) {
         t->ahead = stop;
         t->asking = false;
     }

@@ -311,9 +311,9 @@ static void order(bool ring)
         add_read(&t[i], f.fd, 0, buf[i], 16);
         wfs_pool_submit(f.pool, &t[i].job);
     }
-    wfs_pool_promote(f.pool, 9, 4); /* the second background one */
-    wfs_pool_promote(f.pool, 9, 3); /* is foreground already */
-    wfs_pool_promote(f.pool, 8, 0); /* nobody */
+    wfs_pool_promote(f.pool, 9, 4, WFS_FOREGROUND); /* the second background one */
+    wfs_pool_promote(f.pool, 9, 3, WFS_FOREGROUND); /* is foreground already */
+    wfs_pool_promote(f.pool, 8, 0, WFS_FOREGROUND); /* nobody */
     for (int i = 0; i < 6; i++)
         assert_true(wait_done(&t[i], 5000));
     assert_int_equal(t[3].ran_as, 0);
@@ -330,6 +330,45 @@ static void foreground_first(void **state)
     (void)state;
     order(true);
     order(false);
+}
+
+/*
+ * One worker, and a reader at random that never rests beside a stream with read-ahead: its jobs overtake, but the stream
+ * gets five turns for each.
+ */
+static void streams_get_turns(void **state)
+{
+    struct fixture f;
+    struct task blocker, stream[12], random[3];
+    atomic_int turn = 0;
+    uint8_t buf[16];
+
+    (void)state;
+    fixture_init(&f, true, 1, NULL);
+    task_init(&blocker, WFS_BACKGROUND);
+    blocker.sleep_ms = 50;
+    wfs_pool_submit(f.pool, &blocker.job);
+    usleep(10000);
+    for (int i = 0; i < 12; i++) {
+        task_init(&stream[i], i < 6 ? WFS_STREAM : WFS_READAHEAD);
+        stream[i].turn = &turn;
+        stream[i].sleep_ms = 10;
+        add_read(&stream[i], f.fd, 0, buf, 16);
+        wfs_pool_submit(f.pool, &stream[i].job);
+    }
+    for (int i = 0; i < 3; i++) {
+        task_init(&random[i], WFS_FOREGROUND);
+        random[i].turn = &turn;
+        add_read(&random[i], f.fd, 0, buf, 16);
+        wfs_pool_submit(f.pool, &random[i].job);
+        assert_true(wait_done(&random[i], 5000));
+    }
+    for (int i = 0; i < 12; i++)
+        assert_true(wait_done(&stream[i], 5000));
+    assert_int_equal(random[0].ran_as, 0); /* overtakes all */
+    assert_int_equal(random[1].ran_as, 6);
+    assert_int_equal(random[2].ran_as, 12);
+    fixture_done(&f);
 }
 
 /* An idle job is run by a worker that has had nothing to do for a while, and not before. */
@@ -580,6 +619,7 @@ int main(void)
         cmocka_unit_test(faults_are_injected),
         cmocka_unit_test(a_job_that_cannot_be_prepared_is_run_with_that),
         cmocka_unit_test(foreground_first),
+        cmocka_unit_test(streams_get_turns),
         cmocka_unit_test(idle_jobs_wait_for_rest),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(the_end_runs_what_is_queued),

@@ -172,6 +172,36 @@ static void many_streams(void **state)
     big_done(&b);
 }
 
+/*
+ * Eight regions of one file, read in turn, as threads do that stream theirs, or processes that share one descriptor and
+ * pread: each counts as sequential, also when a hundred reads at random lie between.
+ */
+static void regions_are_streams(void **state)
+{
+    struct wfs_engine_stats stats;
+    uint32_t seed = 11;
+    uint64_t region;
+    struct big b;
+
+    (void)state;
+    for (int at_random = 0; at_random < 2; at_random++) {
+        big_init(&b, (struct wfs_engine_options){ .cache_size = 256 << 20, .n_workers = 2 });
+        region = b.layout.size / 8;
+        for (uint64_t at = 0; at < region; at += STEP) {
+            for (uint64_t i = 0; i < 8; i++)
+                assert_true(big_matches(&b, region * i + at, STEP));
+            for (int i = 0; at_random && at >= 4 * STEP && i < 100; i++)
+                assert_true(big_matches(&b, rig_random(&seed) % (b.layout.size / 4096) * 4096, 4096));
+            if (at == 4 * STEP)
+                usleep(100000);
+        }
+        wfs_engine_stats(b.engine, &stats);
+        assert_true(stats.readahead_tiles >= 20); /* of 48, 8 of which are the first of their region */
+        assert_int_equal(stats.readahead_wasted, 0);
+        big_done(&b);
+    }
+}
+
 /* The object and its source go while read-ahead is in flight on a slow disk. */
 static void gone_while_reading_ahead(void **state)
 {
@@ -226,6 +256,7 @@ int main(void)
         cmocka_unit_test(reading_at_random_is_not),
         cmocka_unit_test(packed_at_rest),
         cmocka_unit_test(many_streams),
+        cmocka_unit_test(regions_are_streams),
         cmocka_unit_test(gone_while_reading_ahead),
         cmocka_unit_test(a_reader_overtakes_read_ahead),
     };
