@@ -220,6 +220,7 @@ void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret)
         .source_bytes_read = wfs_pool_bytes_read(e->pool),
         .bytes_served = atomic_load(&e->bytes_served),
         .read_errors = atomic_load(&e->read_errors),
+        .reads_open = atomic_load(&e->reads_open),
         .workers = wfs_pool_workers(e->pool),
         .io_uring = wfs_pool_uses_io_uring(e->pool),
         .io_reason = wfs_pool_io_reason(e->pool),

@@ -105,6 +105,7 @@ struct wfs_engine_stats {
     uint64_t source_bytes_read, bytes_served, read_errors, readahead_tiles;
     uint64_t readahead_wasted; /* made ahead, and nobody came */
     uint64_t tiles_loaded; /* from the disk cache */
+    unsigned reads_open; /* begun and not answered */
     unsigned workers;
     bool io_uring;
     const char *io_reason, *kernels;

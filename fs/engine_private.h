@@ -16,6 +16,7 @@ struct wfs_engine {
     struct wfs_job tend; /* one at a time: */
     atomic_bool tending;
     atomic_uint_fast64_t next_id, bytes_served, read_errors, tiles_loaded;
+    atomic_uint reads_open; /* begun and not answered */
 };
 
 /* Where a sequential reader is. */

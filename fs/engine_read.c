@@ -86,6 +86,7 @@ static void finish(struct reading *rd)
         atomic_fetch_add_explicit(&rd->e->read_errors, 1, memory_order_relaxed);
     else
         atomic_fetch_add_explicit(&rd->e->bytes_served, r->len, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&rd->e->reads_open, 1, memory_order_relaxed);
     r->done(r);
 }
 
@@ -535,6 +536,7 @@ void wfs_engine_read(struct wfs_engine *e, struct wfs_read *r)
     }
     r->private_ = rd;
     rd->room.admitted = admitted;
+    atomic_fetch_add_explicit(&e->reads_open, 1, memory_order_relaxed);
     if (rd->room.bytes == 0 || wfs_cache_reserve(e->cache, &rd->room))
         begin(rd);
 }

@@ -157,8 +157,10 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
                       ", \"readahead_tiles\": %" PRIu64 "},\n",
                    s.lz4_hits, s.tiles_evicted, s.tiles_made, s.readahead_tiles);
     wfs_buf_printf(b, " \"io\": {\"source_bytes_read\": %" PRIu64 ", \"bytes_served\": %" PRIu64
-                      ", \"read_errors\": %" PRIu64 ", \"workers\": %u, \"io_uring\": %s, ",
-                   s.source_bytes_read, s.bytes_served, s.read_errors, s.workers, s.io_uring ? "true" : "false");
+                      ", \"read_errors\": %" PRIu64 ", \"reads_waiting\": %u, \"workers\": %u, "
+                      "\"io_uring\": %s, ",
+                   s.source_bytes_read, s.bytes_served, s.read_errors, s.reads_open, s.workers,
+                   s.io_uring ? "true" : "false");
     put_text(b, "io_reason", s.io_reason ? s.io_reason : "");
     wfs_buf_str(b, ", ");
     put_text(b, "kernels", s.kernels ? s.kernels : "");

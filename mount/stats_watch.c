@@ -14,9 +14,9 @@
 
 enum { LINES_UNDER_HEAD = 20 };
 
-/* What a line is made of: counters that only grow, but for cache_bytes. */
+/* What a line is made of: counters that only grow, but for cache_bytes and waiting. */
 struct sample {
-    uint64_t served, source, made, hits, misses, evicted, from_disk, cache_bytes, errors;
+    uint64_t served, source, made, hits, misses, evicted, from_disk, cache_bytes, waiting, errors;
     struct timespec at;
 };
 
@@ -48,6 +48,7 @@ static int take(const char *mountpoint, struct sample *ret, struct wfs_error *er
         .misses = number(root, "cache", "misses"),
         .evicted = number(root, "cache", "evicted"),
         .from_disk = number(root, "disk_cache", "hits"),
+        .waiting = number(root, "io", "reads_waiting"),
         .cache_bytes = number(root, "cache", "bytes"),
         .errors = number(root, "errors", "count") + number(root, "io", "read_errors"),
     };
@@ -56,24 +57,30 @@ static int take(const char *mountpoint, struct sample *ret, struct wfs_error *er
     return 0;
 }
 
+static uint64_t growth(uint64_t before, uint64_t after)
+{
+    return after > before ? after - before : 0; /* a new mount begins anew */
+}
+
 static double per_second(uint64_t before, uint64_t after, double seconds)
 {
-    return after > before && seconds > 0 ? (double)(after - before) / seconds : 0;
+    return seconds > 0 ? (double)growth(before, after) / seconds : 0;
 }
 
 static void print_line(const struct sample *a, const struct sample *b)
 {
     double seconds = (double)(b->at.tv_sec - a->at.tv_sec) + (double)(b->at.tv_nsec - a->at.tv_nsec) / 1e9;
-    uint64_t hits = b->hits > a->hits ? b->hits - a->hits : 0, misses = b->misses > a->misses ? b->misses - a->misses : 0;
+    uint64_t hits = growth(a->hits, b->hits), misses = growth(a->misses, b->misses);
     char served[16], source[16], cache[16], share[16] = "-";
 
     if (hits + misses)
         snprintf(share, sizeof share, "%.0f%%", 100.0 * (double)hits / (double)(hits + misses));
-    printf("%10s  %10s  %8.0f  %5s  %9.0f  %10s  %9.0f  %6" PRIu64 "\n",
+    printf("%10s  %10s  %8.0f  %5s  %9.0f  %10s  %9.0f  %7" PRIu64 "  %6" PRIu64 "\n",
            wfs_human_bytes((uint64_t)per_second(a->served, b->served, seconds), served, sizeof served),
            wfs_human_bytes((uint64_t)per_second(a->source, b->source, seconds), source, sizeof source),
            per_second(a->made, b->made, seconds), share, per_second(a->from_disk, b->from_disk, seconds),
-           wfs_human_bytes(b->cache_bytes, cache, sizeof cache), per_second(a->evicted, b->evicted, seconds), b->errors);
+           wfs_human_bytes(b->cache_bytes, cache, sizeof cache), per_second(a->evicted, b->evicted, seconds),
+           b->waiting, b->errors);
 }
 
 bool wfs_stats_interval(const char *text, double *ret)
@@ -98,7 +105,7 @@ int wfs_stats_watch(const char *mountpoint, double seconds, struct wfs_error *er
 
     for (unsigned lines = 0; r == 0; lines++) {
         if (lines % LINES_UNDER_HEAD == 0)
-            printf("  served/s    source/s   tiles/s   hits  from disk       cache  evicted/s  errors\n");
+            printf("  served/s    source/s   tiles/s   hits  from disk       cache  evicted/s  waiting  errors\n");
         fflush(stdout);
         if (ferror(stdout))
             return 0; /* main says it */

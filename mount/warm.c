@@ -174,9 +174,11 @@ static int open_views(struct warming *w)
         total += w->views[i].size;
     }
     if (r == 0 && total > memory)
-        fprintf(stderr, "weightfs warm: warning: %s are to be read, and there is memory for %s: what comes first will be "
-                        "dropped again%s\n", wfs_human_bytes(total, size, sizeof size),
-                wfs_human_bytes(memory, room, sizeof room), w->keeps_tiles ? ", but for what the disk cache keeps" : "");
+        fprintf(stderr,
+                "weightfs warm: warning: %s are to be read, and there is memory for %s: what comes first will be dropped "
+                "again%s\n",
+                wfs_human_bytes(total, size, sizeof size), wfs_human_bytes(memory, room, sizeof room),
+                w->keeps_tiles ? ", but for what the disk cache keeps" : "");
     return r;
 }
 

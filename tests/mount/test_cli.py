@@ -248,7 +248,7 @@ def test_stats_every_second(model, tmp_path):
     rows = [line.split() for line in process.stdout if "/s" not in line]
     units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
     served = sum(float(amount) * units[unit] * 0.3 for amount, unit, *_ in rows)
-    assert head[0] == "served/s" and len(head) == 9  # "from disk" is two words
+    assert head[0] == "served/s" and len(head) == 10  # "from disk" is two words
     assert size / 4 < served < size * 1.5, rows  # an interval is a third of a second, or more on a busy machine
     assert process.wait(10 * rig.SLOW) == 0 and process.stderr.read() == ""
     for value in ("x", "0", "-1", "1e9", "nan"):

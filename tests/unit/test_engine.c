@@ -313,6 +313,39 @@ static void input_errors(void **state)
     image_free(m);
 }
 
+struct seen {
+    struct image *m;
+    unsigned most;
+};
+
+static int count_waiting(void *ctx, struct wfs_io *io)
+{
+    struct seen *seen = ctx;
+    struct wfs_engine_stats stats;
+
+    wfs_engine_stats(seen->m->engine, &stats);
+    seen->most = stats.reads_open > seen->most ? stats.reads_open : seen->most;
+    return io->result;
+}
+
+/* What waits for the source is counted, and is not once it is answered, in whatever way. */
+static void reads_that_wait(void **state)
+{
+    enum { TENSOR = 64 };
+    struct seen seen = { 0 };
+    struct wfs_io_hooks hooks = { &seen, count_waiting };
+    struct wfs_engine_stats stats;
+
+    (void)state;
+    seen.m = image_new(&(struct wfs_engine_options){ .cache_size = 64 << 20, .n_workers = 1, .hooks = &hooks });
+    assert_int_equal(read_at(seen.m, TENSOR, 4), 0);
+    assert_int_equal(read_at(seen.m, seen.m->size, 0), 0);
+    assert_int_equal(seen.most, 1);
+    wfs_engine_stats(seen.m->engine, &stats);
+    assert_int_equal(stats.reads_open, 0);
+    image_free(seen.m);
+}
+
 static void outside_the_file(void **state)
 {
     struct image *m = image_new(NULL);
@@ -538,6 +571,7 @@ int main(void)
         cmocka_unit_test(windows_without_memory),
         cmocka_unit_test(windows_of_a_remote_source),
         cmocka_unit_test(input_errors),
+        cmocka_unit_test(reads_that_wait),
         cmocka_unit_test(outside_the_file),
         cmocka_unit_test(a_changed_source),
         cmocka_unit_test(a_truncated_source),
