@@ -33,6 +33,10 @@ void wfs_prune_stop(struct wfs_skin *skin); /* when the connection has ended */
 void wfs_passthrough_prepare(struct wfs_skin *skin, const struct wfs_options *options);
 void wfs_passthrough_start(struct wfs_skin *skin, struct fuse_session *session);
 
+/* Counts what is not done yet, for the end of the mount: a request, or what else uses the skin and the session. */
+void wfs_skin_begin(struct wfs_skin *skin);
+void wfs_skin_finish(struct wfs_skin *skin);
+
 /* Waits until every request is answered. */
 void wfs_skin_wait_idle(struct wfs_skin *skin);
 

@@ -110,10 +110,6 @@ void wfs_backing_leave(struct wfs_handle *h);
 void wfs_backings_negotiate(struct wfs_skin *skin, struct fuse_conn_info *conn); /* with the kernel, as it starts */
 void wfs_backings_free(struct wfs_skin *skin); /* when the connection has ended */
 
-/* Counts what is not answered yet, for the end of the mount. */
-void wfs_skin_begin(struct wfs_skin *skin);
-void wfs_skin_finish(struct wfs_skin *skin);
-
 /* A node's attributes with the mount's owner and mode; how long the kernel may keep them (a file's never change). */
 void wfs_skin_attributes(const struct wfs_skin *skin, const struct wfs_node *node, struct stat *ret);
 double wfs_skin_attribute_timeout(const struct wfs_node *node);

@@ -203,6 +203,7 @@ static void *control_main(void *arg)
         wfs_daemon_failed(s->request->daemon, s->request->failed_code);
         end_now = true;
     }
+    wfs_skin_finish(s->skin);
     while (!end_now && poll(events, 2, -1) < 0 && errno == EINTR)
         ;
     if ((events[0].revents & POLLIN) && !events[1].revents) {
@@ -318,8 +319,10 @@ static int serve(struct session *s, struct wfs_error *err)
     int r;
 
     tell_withheld(s);
+    wfs_skin_begin(s->skin); /* the control thread's start: it may still be at it when the mount ends */
     r = pthread_create(&s->control, NULL, control_main, s);
     if (r != 0) {
+        wfs_skin_finish(s->skin);
         fuse_session_unmount(s->se);
         return wfs_error_set(err, r, "cannot start a thread: %s", strerror(r));
     }

@@ -162,13 +162,16 @@ def check_daemon_killed(source, mnt):
     wanted, fd = (source / FILE).read_bytes(), os.open(mnt / FILE, os.O_RDONLY)
     pid = rig.daemon_of(mnt)
     os.kill(pid, signal.SIGKILL)
-    rig.wait_for(lambda: rig.process_ended(pid), 5, "the end of the daemon")
+
+    def is_dead():
+        try:
+            os.open(mnt / FILE, os.O_RDONLY)
+            raise AssertionError("a dead mount has opened a file")
+        except OSError as error:
+            return error.errno == errno.ENOTCONN  # while its last threads end: ECONNABORTED
+
+    rig.wait_for(lambda: rig.process_ended(pid) and is_dead(), 5, "the end of the daemon")
     assert read_fd(fd) == wanted
-    try:
-        os.open(mnt / FILE, os.O_RDONLY)
-        raise AssertionError("a dead mount has opened a file")
-    except OSError as error:
-        assert error.errno == errno.ENOTCONN
     os.close(fd)
 
 
