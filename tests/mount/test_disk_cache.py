@@ -433,3 +433,32 @@ def test_pruned_under_a_mount(source, right, tmp_path):
         shutil.rmtree(folder)
         for view in (VIEW, "model-f32.gguf"):
             assert (mnt / view).read_bytes() == right(source, view)
+
+
+def test_io_error(source, right, tmp_path):
+    """The disk below DIR fails for real: a loop device whose file is cut answers EIO."""
+    image, place = tmp_path / "image", tmp_path / "disk"
+    place.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(32 << 20)
+    for command in (["mkfs.ext2", "-q", "-F", "-b4096", image], ["mount", "-o", "loop", image, place]):
+        if not shutil.which(command[0]) or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("%s does not work here" % command[0])
+    try:
+        fill(source, tmp_path, place / "cache", right)
+        part = [path for path in files(place / "cache") if path.suffix in (".part", ".whole")][0]
+        extents = subprocess.run(["filefrag", "-b512", "-v", part], capture_output=True, text=True).stdout
+        blocks = [int(line.split(":")[2].split("..")[0]) for line in extents.splitlines() if line.strip()[:1].isdigit()]
+        if not blocks:
+            pytest.skip("filefrag says nothing here")
+        subprocess.run(["umount", place], check=True)
+        subprocess.run(["mount", "-o", "loop,noatime", image, place], check=True)
+        os.truncate(image, sorted(blocks)[len(blocks) // 2] * 512 // 4096 * 4096)
+        with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % (place / "cache")) as mnt:
+            assert (mnt / VIEW).read_bytes() == right(source)
+            seen = stats(mnt)["disk_cache"]
+            assert seen["state"] == "off" and "Input/output error" in seen["reason"]
+            assert (mnt / "model-f32.gguf").read_bytes() == right(source, "model-f32.gguf")
+        assert (tmp_path / "mnt.log").read_text().count("disk cache") == 1
+    finally:
+        rig.detach(place)
