@@ -50,7 +50,6 @@ READERS = {
     "PREAD": "sys.stdout.buffer.write(os.pread(f, n, at))",
     # One page of a mapping without read-ahead: a request that the kernel waits for by itself.
     "FAULT": """
-signal.signal(signal.SIGUSR1, lambda *_: None)
 m = mmap.mmap(f, 0, prot=mmap.PROT_READ)
 m.madvise(mmap.MADV_RANDOM)
 sys.stdout.buffer.write(m[at:at + n])""",
@@ -61,6 +60,7 @@ sys.stdout.buffer.write(b)""",
 }
 READER = """
 import mmap, os, signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: None) # before anything that may wait
 signal.signal(signal.SIGINT, signal.SIG_DFL) # Python would handle it; and a shell starts what runs behind it without
 f, at, n = os.open(sys.argv[1], 0), int(sys.argv[2]), int(sys.argv[3])
 """
