@@ -224,6 +224,7 @@ static int prepare_extents(struct wfs_job *job)
         }
         rd->n_fds++;
         rd->ios[i].fd = fd;
+        rd->ios[i].waits = !o->files[rd->io_files[i]]->local;
         rd->ios[i].buf = extents;
         extents += rd->ios[i].len;
     }

@@ -94,6 +94,7 @@ static int prepare(struct wfs_job *job)
         struct wfs_io *io = &f->ios[i];
 
         io->fd = fd;
+        io->waits = !f->file->local;
         io->offset = f->tensor.offset + wfs_pipeline_source_bytes(&f->plan, f->runs.runs[i].first);
         io->len = (size_t)wfs_pipeline_source_bytes(&f->plan, f->runs.runs[i].n);
         io->buf = at;

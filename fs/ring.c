@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SQ_ENTRIES = 128, CQ_ENTRIES = 4096 };
+enum {
+    SQ_ENTRIES = 128, CQ_ENTRIES = 4096,
+    MAX_KERNEL_THREADS = 256, /* that wait for files, made as needed: the default, 4 per CPU, is few when some hang */
+};
 
 struct wfs_ring {
     struct io_uring ring;
@@ -40,6 +43,8 @@ static int open_queue(struct io_uring *ring)
 
         r = io_uring_queue_init_params(SQ_ENTRIES, ring, &params);
     }
+    if (r == 0)
+        io_uring_register_iowq_max_workers(ring, (unsigned[2]){ MAX_KERNEL_THREADS, 0 }); /* kernels before 5.15: no */
     return r;
 }
 
@@ -111,7 +116,7 @@ static void queue_read(struct wfs_ring *r, struct wfs_io *io, unsigned flags)
     struct io_uring_sqe *sqe = get_sqe(r);
 
     io_uring_prep_read(sqe, io->fd, (char *)io->buf + io->done, (unsigned)(io->len - io->done), io->offset + io->done);
-    io_uring_sqe_set_flags(sqe, flags);
+    io_uring_sqe_set_flags(sqe, flags | (io->waits ? IOSQE_ASYNC : 0));
     io_uring_sqe_set_data(sqe, io);
 }
 

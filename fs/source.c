@@ -172,17 +172,26 @@ struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *
     return s->n_files ? bsearch(path, s->files, s->n_files, sizeof *s->files, compare_path) : NULL;
 }
 
+/*
+ * A file that was deleted, or replaced by rename, has another ctime for it; whoever still has it open has the old bytes
+ * as long as size and mtime are what they were.
+ */
+static int check(const struct wfs_source_file *f, struct wfs_identity now, uint64_t n_links)
+{
+    if (n_links == 0)
+        now.ctime = f->identity.ctime;
+    return wfs_identity_equal(&now, &f->identity) ? 0 : -ESTALE;
+}
+
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f)
 {
-    struct wfs_identity now;
     struct stat st;
 
     (void)s;
     assert(f->fd >= 0);
     if (fstat(f->fd, &st) < 0)
         return -errno;
-    now = wfs_identity_of(&st);
-    return wfs_identity_equal(&now, &f->identity) ? 0 : -ESTALE;
+    return check(f, wfs_identity_of(&st), st.st_nlink);
 }
 
 int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *now)
@@ -192,7 +201,7 @@ int wfs_source_check_statx(const struct wfs_source_file *f, const struct statx *
         { now->stx_mtime.tv_sec, now->stx_mtime.tv_nsec }, { now->stx_ctime.tv_sec, now->stx_ctime.tv_nsec },
     };
 
-    return wfs_identity_equal(&id, &f->identity) ? 0 : -ESTALE;
+    return check(f, id, now->stx_nlink);
 }
 
 int wfs_source_changed(struct wfs_source *s)

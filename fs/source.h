@@ -116,8 +116,8 @@ static inline bool wfs_source_file_is_local(const struct wfs_source *s, const st
 void wfs_source_retire(struct wfs_source *s);
 
 /*
- * fstat on the descriptor that the caller holds: 0 when the content is still the one that was listed, -ESTALE, or
- * another negative errno.
+ * fstat on the descriptor that the caller holds: 0 when the content is still the one that was listed (of a file that was
+ * deleted, too), -ESTALE, or another negative errno.
  */
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f);
 

@@ -223,7 +223,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
     conn->max_read = WFS_MAX_READ;
     conn->max_readahead = WFS_MAX_READ;
     conn->max_write = WFS_MAX_READ; /* libfuse takes the pages of one request from it */
-    conn->max_background = 64;
+    conn->max_background = 4096; /* what waits for a source that hangs must not keep other views' reads in the kernel */
     conn->congestion_threshold = 48;
     conn->time_gran = 1;
     want(conn, FUSE_CAP_ASYNC_READ);

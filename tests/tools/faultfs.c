@@ -124,7 +124,7 @@ static int op_release(const char *path, struct fuse_file_info *fi)
 
 static void *op_init(struct fuse_conn_info *conn, struct fuse_config *config)
 {
-    (void)conn;
+    conn->max_background = 1000;
     config->use_ino = 1;
     config->attr_timeout = config->entry_timeout = config->negative_timeout = 0;
     config->nullpath_ok = 0;
@@ -142,12 +142,19 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char **argv)
 {
-    char *args[] = { argv[0], "-f", "-o", "ro,default_permissions,allow_other,fsname=faultfs,max_threads=300", NULL, NULL };
+    char *words[] = { argv[0], "-o", "ro,default_permissions,allow_other,fsname=faultfs" };
+    struct fuse_args args = FUSE_ARGS_INIT(3, words);
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    struct fuse *fuse;
 
-    if (argc != 4)
+    if (argc != 4 || !config)
         return 2;
     folder = argv[1];
     control = argv[3];
-    args[4] = argv[2];
-    return fuse_main(5, args, &operations, NULL);
+    fuse_loop_cfg_set_max_threads(config, 300); /* each stalled answer holds one */
+    fuse_loop_cfg_set_idle_threads(config, 300);
+    fuse = fuse_new(&args, &operations, sizeof operations, NULL);
+    if (!fuse || fuse_mount(fuse, argv[2]) != 0)
+        return 1;
+    return fuse_loop_mt(fuse, config);
 }

@@ -168,7 +168,8 @@ static void put_shard(const char *file, const struct tensor *tensors, size_t n)
         char shape[40];
 
         snprintf(shape, sizeof shape, tensors[i].rows ? "%u,%u" : "%.0u%u", tensors[i].rows, tensors[i].cols);
-        len += (size_t)sprintf((char *)out + len, "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+        len += (size_t)sprintf((char *)out + len,
+                               "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
                                i ? "," : "", tensors[i].name, shape, data, data + bytes);
         data += bytes;
     }
@@ -221,10 +222,11 @@ static int put_model(void **state)
     put_index();
     copy_vector("tokenizer.model");
     copy_vector("tokenizer_config.json");
-    put_text("config.json", "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 256, "
-                            "\"intermediate_size\": 256, \"num_hidden_layers\": 1, \"num_attention_heads\": 4, "
-                            "\"num_key_value_heads\": 4, \"vocab_size\": 556, \"rms_norm_eps\": 1e-5, "
-                            "\"max_position_embeddings\": 64, \"tie_word_embeddings\": true, \"torch_dtype\": \"bfloat16\"}");
+    put_text("config.json",
+             "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 256, "
+             "\"intermediate_size\": 256, \"num_hidden_layers\": 1, \"num_attention_heads\": 4, "
+             "\"num_key_value_heads\": 4, \"vocab_size\": 556, \"rms_norm_eps\": 1e-5, "
+             "\"max_position_embeddings\": 64, \"tie_word_embeddings\": true, \"torch_dtype\": \"bfloat16\"}");
     return 0;
 }
 
