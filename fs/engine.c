@@ -4,7 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREAD_PIECE = 1 << 20 };
+enum {
+    PREAD_PIECE = 1 << 20,
+    /* What a worker takes itself: scratch, ring, and the stack that packing and the codebooks' searches have touched. */
+    WORKER_BYTES = 160 * 1024,
+    FREE_WORKERS = 16, /* whose memory is not counted */
+};
+
+/* What of cache_size the block cache does not get. It stays at least half. */
+static uint64_t set_aside(const struct wfs_engine_options *options)
+{
+    uint64_t n = options->n_workers ? options->n_workers : wfs_pool_default_workers();
+    uint64_t bytes = options->disk_queue + (n > FREE_WORKERS ? (n - FREE_WORKERS) * WORKER_BYTES : 0);
+
+    return bytes < options->cache_size / 2 ? bytes : options->cache_size / 2;
+}
 
 int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine **ret, struct wfs_error *err)
 {
@@ -26,7 +40,7 @@ int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine *
         wfs_engine_free(e);
         return r;
     }
-    wfs_cache_set_aside(e->cache, options->disk_queue);
+    wfs_cache_set_aside(e->cache, set_aside(options));
     *ret = e;
     return 0;
 }
@@ -204,7 +218,7 @@ void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret)
     loaded = atomic_load(&e->tiles_loaded);
     not_made = c.packed_hits + loaded; /* an unpacked tile is not made again */
     *ret = (struct wfs_engine_stats){
-        .cache_limit = c.limit,
+        .cache_limit = e->options.cache_size,
         .cache_bytes = c.bytes,
         .cache_peak_bytes = c.peak_bytes,
         .lz4_bytes = c.packed_bytes,

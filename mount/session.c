@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <fuse_log.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -336,11 +337,25 @@ static int serve(struct session *s, struct wfs_error *err)
     return 0;
 }
 
+/*
+ * The C library keeps for each thread what it has freed, and raises by itself the size from which memory goes back to
+ * the system: both would grow with how much was read once.
+ */
+static void bound_heap(void)
+{
+    enum { ARENAS = 4, MAPPED_FROM = 256 * 1024 };
+
+    mallopt(M_ARENA_MAX, ARENAS);
+    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+    mallopt(M_TRIM_THRESHOLD, MAPPED_FROM);
+}
+
 static int prepare(struct session *s, struct wfs_error *err)
 {
     sigset_t signals;
     int r;
 
+    bound_heap();
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
