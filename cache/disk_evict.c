@@ -24,6 +24,7 @@ static bool is_in_use(const struct wfs_disk_found *f)
 static void evict_to(struct wfs_disk *d, const struct wfs_disk_view *writing, uint64_t target)
 {
     struct wfs_disk_survey s;
+    bool evicted = false;
     uint64_t left;
 
     d->surveyed_ns = wfs_now_ns();
@@ -36,9 +37,12 @@ static void evict_to(struct wfs_disk *d, const struct wfs_disk_view *writing, ui
             continue;
         left -= s.views[i].disk_bytes;
         atomic_fetch_add(&d->views_evicted, 1);
+        evicted = true;
     }
     wfs_disk_survey_done(&s);
     atomic_store(&d->used, left);
+    if (evicted)
+        wfs_disk_drop_nameless(d); /* our own views' may be among them: the room is there once they are closed */
 }
 
 bool wfs_disk_make_room(struct wfs_disk *d, const struct wfs_disk_view *writing, uint64_t len)

@@ -119,6 +119,7 @@ void wfs_disk_name(const struct wfs_disk_view *v, const char *ending, char ret[6
 void *wfs_disk_thread(void *disk);
 void wfs_disk_pump(struct wfs_disk *d); /* writes what waits, between two steps of something long */
 bool wfs_disk_ending(struct wfs_disk *d);
+void wfs_disk_drop_nameless(struct wfs_disk *d); /* views let go of files that have lost their names */
 
 /* disk_whole.c: on the thread */
 void wfs_disk_complete(struct wfs_disk_view *v);

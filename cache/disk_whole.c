@@ -141,14 +141,19 @@ static int walk(struct wfs_disk_view *v, const struct wfs_disk_files *f, bool fi
     return r;
 }
 
-/* Gives the file its last name. Another may have been first. */
-static int name_whole(struct wfs_disk_view *v)
+/* Gives the file its last name. Another may have been first; or has pruned it, and begun one of that name anew. */
+static int name_whole(struct wfs_disk_view *v, const struct wfs_disk_files *f)
 {
     char part[64], whole[64];
     int folder = v->disk->folder;
+    struct stat ours, named;
 
     wfs_disk_name(v, "part", part);
     wfs_disk_name(v, "whole", whole);
+    if (fstat(f->data, &ours) < 0 || fstatat(folder, part, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (ours.st_dev != named.st_dev || ours.st_ino != named.st_ino)
+        return -ESTALE;
     if (renameat(folder, part, folder, whole) < 0)
         return -errno;
     return fsync(folder) < 0 ? -errno : 0;
@@ -173,7 +178,7 @@ static int settle(struct wfs_disk_view *v, struct wfs_disk_files *f, const uint8
 
     if (r == 0 && (fsync(f->data) < 0 || fsync(f->sums) < 0))
         r = -errno;
-    return r < 0 || f->whole ? r : name_whole(v);
+    return r < 0 || f->whole ? r : name_whole(v, f);
 }
 
 static void complete(struct wfs_disk_view *v, struct wfs_disk_files *f)

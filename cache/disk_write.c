@@ -209,6 +209,26 @@ static void each_view(struct wfs_disk *d, void (*fn)(struct wfs_disk_view *v))
     free(views);
 }
 
+/* Files that were evicted, pruned or replaced take up room for as long as they are open, and nobody finds them again. */
+static void drop_nameless(struct wfs_disk_view *v)
+{
+    struct wfs_disk_files *f;
+    struct stat data, sums;
+
+    pthread_mutex_lock(&v->lock);
+    f = v->files ? wfs_disk_files_ref(v->files) : NULL;
+    pthread_mutex_unlock(&v->lock);
+    if (f && fstat(f->data, &data) == 0 && fstat(f->sums, &sums) == 0 && (data.st_nlink == 0 || sums.st_nlink == 0))
+        wfs_disk_files_drop(v);
+    wfs_disk_files_put(f);
+}
+
+void wfs_disk_drop_nameless(struct wfs_disk *d)
+{
+    each_view(d, drop_nameless);
+    wfs_disk_files_close(d);
+}
+
 static void finish_view(struct wfs_disk_view *v)
 {
     bool scan, verify;
@@ -266,6 +286,7 @@ void *wfs_disk_thread(void *arg)
         busy = worked ? now : busy;
         if (stopping || now - stamped > (uint64_t)WFS_DISK_STAMP_S * 1000 * MS) {
             each_view(d, stamp);
+            wfs_disk_drop_nameless(d);
             stamped = now;
         }
         if (!stopping && now - busy > QUIET_MS * MS)

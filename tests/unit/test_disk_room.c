@@ -36,6 +36,34 @@ static void test_eviction(void **state)
     assert_false(exists(2, "part") || exists(2, "sums") || exists(3, "part") || exists(3, "sums"));
 }
 
+/* What this process has evicted itself takes up no room any more. */
+static void test_evicted_is_closed(void **state)
+{
+    struct wfs_disk_view *old, *new;
+    struct wfs_disk_files *f;
+    struct wfs_disk *d;
+    struct stat st;
+    int before;
+
+    (void)state;
+    d = open_disk(60 * 1024);
+    old = new_view(d, 1);
+    put_tiles(old, 0, N_TILES);
+    f = wfs_disk_files_get(old);
+    assert_non_null(f);
+    before = wfs_disk_files_data(f);
+    assert_int_equal(fstat(before, &st), 0);
+    wfs_disk_files_put(f);
+    age(1, 1000);
+    new = new_view(d, 2);
+    put_tiles(new, 0, N_TILES);
+    assert_false(exists(1, "part"));
+    assert_true(fstat(before, &st) < 0 || st.st_nlink > 0);
+    assert_int_equal(count_loads(old), 0);
+    wfs_disk_view_unref(old);
+    close_disk(d, new);
+}
+
 static void test_what_is_in_use_stays(void **state)
 {
     struct wfs_disk *d;
@@ -118,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_eviction, begin, end),
+        cmocka_unit_test_setup_teardown(test_evicted_is_closed, begin, end),
         cmocka_unit_test_setup_teardown(test_what_is_in_use_stays, begin, end),
         cmocka_unit_test_setup_teardown(test_list_and_prune, begin, end),
         cmocka_unit_test_setup_teardown(test_pruned_under_the_writer, begin, end),
