@@ -81,8 +81,10 @@ static void look_at_reader(struct wfs_timer *t)
 {
     struct read_request *r = (struct read_request *)t;
 
-    if (atomic_load(&r->state) == WAITING) {
-        if (!wfs_thread_is_dying(r->reader)) {
+    int state = atomic_load(&r->state);
+
+    if (state != ANSWERED) {
+        if (state == STARTING || !wfs_thread_is_dying(r->reader)) {
             wfs_timer_set(&r->timer, INTERRUPTED_MS);
             wfs_timer_add(&r->skin->timers, &r->timer);
             return;
