@@ -33,7 +33,6 @@ struct wfs_backing {
     fuse_ino_t ino;
     unsigned n_handles; /* not fewer than the kernel counts; protected by lock */
     int32_t id;         /* 0: read through the mount */
-    bool direct;        /* the file on disk can be opened with O_DIRECT */
     struct wfs_skin *skin;
     struct wfs_job job; /* closes the id */
 };
@@ -266,6 +265,7 @@ bool wfs_backing_join(struct wfs_request *r)
     return known;
 }
 
+/* Else it is read through the mount: whoever opens it with O_DIRECT is refused passthrough, and beside it all else. */
 static bool can_direct(int file)
 {
     char path[40];
@@ -290,12 +290,10 @@ int wfs_backing_take(struct wfs_request *r)
     e = find(b, r->ino);
     if (!e) {
         e = add(r->skin, r->ino);
-        if (e && have && b->state == ON)
+        if (e && direct && b->state == ON)
             id = open_id(b, whole.fd);
-        if (e && id > 0) {
+        if (e && id > 0)
             e->id = id;
-            e->direct = direct;
-        }
     }
     entered = enter(r->handle, e);
     pthread_mutex_unlock(&b->lock);
@@ -312,10 +310,6 @@ void wfs_backing_reply(const struct wfs_handle *h, struct fuse_file_info *fi)
 
     if (!e || e->id == 0)
         return;
-    if ((fi->flags & O_DIRECT) && !e->direct) { /* the kernel would refuse it; reads past its pages do no harm */
-        fi->direct_io = 1;
-        return;
-    }
     fi->keep_cache = 0; /* there are no pages of ours, and the kernel takes no other word */
     reply_with(e, fi);
     wfs_fs_count_passthrough(h->skin->fs);
