@@ -30,7 +30,7 @@ int wfs_engine_new(const struct wfs_engine_options *options, struct wfs_engine *
     e->options = *options;
     e->kernels = wfs_kernels_get();
     atomic_init(&e->next_id, 1);
-    r = wfs_cache_new(options->cache_size, !options->no_compress, &e->cache);
+    r = wfs_cache_new(options->cache_size, options->compress, &e->cache);
     if (r < 0)
         wfs_error_set(err, -r, "block cache: out of memory");
     else
@@ -236,6 +236,8 @@ void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret)
         .read_errors = atomic_load(&e->read_errors),
         .reads_open = atomic_load(&e->reads_open),
         .workers = wfs_pool_workers(e->pool),
+        .drop_pages = e->options.drop_pages,
+        .drop_refused = atomic_load(&e->drop_refused),
         .io_uring = wfs_pool_uses_io_uring(e->pool),
         .io_reason = wfs_pool_io_reason(e->pool),
         .kernels = e->kernels->isa,

@@ -24,7 +24,8 @@ struct wfs_engine_options {
     unsigned n_workers;  /* 0 = default */
     bool no_io_uring;
     const struct wfs_io_hooks *hooks; /* tests; or NULL */
-    bool no_compress; /* without the lz4 tier */
+    bool compress;    /* with the lz4 tier */
+    bool drop_pages;  /* what tiles are made from need not stay in the page cache */
     uint64_t disk_queue; /* of cache_size: for tiles that wait to be written to the disk cache */
     /*
      * Called once per object and cause (on a worker) when data cannot be offered: tensor and reason in err. The program
@@ -108,6 +109,7 @@ struct wfs_engine_stats {
     unsigned reads_open; /* begun and not answered */
     unsigned workers;
     bool io_uring;
+    bool drop_pages, drop_refused; /* asked for; the kernel, or the source's file system, cannot */
     const char *io_reason, *kernels;
 };
 void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret);

@@ -15,6 +15,7 @@ struct wfs_engine {
     const struct wfs_kernels *kernels;
     struct wfs_job tend; /* one at a time: */
     atomic_bool tending;
+    atomic_bool drop_refused; /* no reads that leave no pages behind here */
     atomic_uint_fast64_t next_id, bytes_served, read_errors, tiles_loaded;
     atomic_uint reads_open; /* begun and not answered */
 };

@@ -16,6 +16,7 @@ struct fill {
     struct wfs_source *source;
     struct wfs_source_file *file;
     bool holds_fd; /* of file */
+    bool drops;    /* asks the kernel not to keep the source's pages */
     struct wfs_block *block;
     struct wfs_plan plan;
     struct wfs_tensor tensor; /* plan.tensor; its name and dims may be gone: look only while state->object is there */
@@ -90,11 +91,13 @@ static int prepare(struct wfs_job *job)
     f->bytes = at = wfs_cache_buffer_get(f->e->cache, source_bytes(f));
     if (!f->bytes)
         return -ENOMEM;
+    f->drops = f->e->options.drop_pages && !atomic_load(&f->e->drop_refused);
     for (size_t i = 0; i < f->runs.n; i++) {
         struct wfs_io *io = &f->ios[i];
 
         io->fd = fd;
         io->waits = !f->file->local;
+        io->drop = f->drops;
         io->offset = f->tensor.offset + wfs_pipeline_source_bytes(&f->plan, f->runs.runs[i].first);
         io->len = (size_t)wfs_pipeline_source_bytes(&f->plan, f->runs.runs[i].n);
         io->buf = at;
@@ -240,6 +243,8 @@ static void run(struct wfs_job *job, void *scratch)
         tell(f);
     for (size_t i = 0; i < job->n_ios; i++)
         abandoned = abandoned || job->ios[i].abandoned;
+    if (f->drops && !abandoned && job->n_ios > 0 && job->ios == f->ios && !f->ios[0].drop)
+        atomic_store(&e->drop_refused, true);
     if (f->bytes && !abandoned)
         wfs_cache_buffer_put(e->cache, f->bytes, source_bytes(f));
     wfs_load_done(&f->load, f->block);

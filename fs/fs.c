@@ -503,6 +503,8 @@ static int open_all(struct wfs_fs *fs, const char *path, struct wfs_error *err)
         .cache_size = fs->options.cache_size,
         .n_workers = fs->options.workers,
         .no_io_uring = fs->options.no_io_uring,
+        .compress = fs->options.compress,
+        .drop_pages = fs->options.drop_pages,
         .disk_queue = disk_queue(fs),
         .hooks = fs->options.hooks,
         .on_error = note_data_error,

@@ -32,6 +32,8 @@ struct wfs_fs_options {
     uint64_t disk_cache_size; /* bytes; 0 = default (disk.h) */
     unsigned workers;         /* 0 = default */
     bool no_io_uring;
+    bool compress;   /* the lz4 tier */
+    bool drop_pages; /* source_pages=drop */
     /* Once per cause: withheld views, data errors, new generations; may be NULL. */
     void (*on_log)(void *ctx, int level, const char *line);
     void *log_ctx;

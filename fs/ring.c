@@ -8,7 +8,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#ifndef RWF_DONTCACHE /* Linux 6.14 */
+#define RWF_DONTCACHE 0x80
+#endif
 
 enum {
     SQ_ENTRIES = 128, CQ_ENTRIES = 4096,
@@ -116,6 +121,7 @@ static void queue_read(struct wfs_ring *r, struct wfs_io *io, unsigned flags)
     struct io_uring_sqe *sqe = get_sqe(r);
 
     io_uring_prep_read(sqe, io->fd, (char *)io->buf + io->done, (unsigned)(io->len - io->done), io->offset + io->done);
+    sqe->rw_flags = io->drop ? RWF_DONTCACHE : 0;
     io_uring_sqe_set_flags(sqe, flags | (io->waits ? IOSQE_ASYNC : 0));
     io_uring_sqe_set_data(sqe, io);
 }
@@ -151,6 +157,15 @@ void wfs_ring_begin(struct wfs_ring *r, struct wfs_io *io)
         queue_read(r, io, 0);
 }
 
+/* Kernels before 6.14, and file systems that cannot, refuse it: then without. */
+static bool refuses_drop(struct wfs_io *io, int res)
+{
+    bool refused = io->drop && (res == -EOPNOTSUPP || res == -EINVAL);
+
+    io->drop = io->drop && !refused;
+    return refused;
+}
+
 static void complete(struct wfs_ring *r, void *data, int res)
 {
     struct wfs_io *io = data;
@@ -170,7 +185,7 @@ static void complete(struct wfs_ring *r, void *data, int res)
             finish(r, io, res);
         return;
     }
-    if (res == -EINTR)
+    if (res == -EINTR || refuses_drop(io, res))
         queue_read(r, io, 0);
     else if (res == -EAGAIN)
         queue_read(r, io, IOSQE_ASYNC); /* by a kernel thread, which may wait */
@@ -283,9 +298,10 @@ void wfs_io_wait(struct wfs_io *io)
         return;
     }
     for (io->done = 0; io->done < io->len;) {
-        ssize_t n = pread(io->fd, (char *)io->buf + io->done, io->len - io->done, (off_t)(io->offset + io->done));
+        struct iovec rest = { (char *)io->buf + io->done, io->len - io->done };
+        ssize_t n = preadv2(io->fd, &rest, 1, (off_t)(io->offset + io->done), io->drop ? RWF_DONTCACHE : 0);
 
-        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        if (n < 0 && (errno == EINTR || errno == EAGAIN || refuses_drop(io, -errno)))
             continue;
         if (n <= 0) {
             io->result = n < 0 ? -errno : -EIO;

@@ -163,6 +163,8 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
                    s.io_uring ? "true" : "false");
     put_text(b, "io_reason", s.io_reason ? s.io_reason : "");
     wfs_buf_str(b, ", ");
+    put_text(b, "source_pages", !s.drop_pages ? "keep" : s.drop_refused ? "keep: the kernel cannot drop them" : "drop");
+    wfs_buf_str(b, ", ");
     put_text(b, "kernels", s.kernels ? s.kernels : "");
     wfs_fs_put_passthrough(g->fs, b);
     wfs_buf_str(b, "},\n");

@@ -14,7 +14,7 @@
 enum { MAX_WORKERS = 1024 };
 #define MIN_CACHE ((uint64_t)1 << 20)
 
-enum kind { TEXT, SIZE, WORKERS, MASK, USER, GROUP, FLAG, NEGATED, RECIPE, RECIPES };
+enum kind { TEXT, SIZE, WORKERS, MASK, USER, GROUP, FLAG, NEGATED, YES, PAGES, RECIPE, RECIPES };
 
 struct row {
     const char *name;
@@ -44,6 +44,10 @@ static const struct row rows[] = {
       "threads that convert (all CPUs this process may use when not given)" },
     { "io_uring", NEGATED, FIELD(fs.no_io_uring), "yes|no",
       "whether the source is read by io_uring (yes where possible)" },
+    { "source_pages", PAGES, FIELD(fs.drop_pages), "keep|drop",
+      "whether what is read of the source to convert it stays in the page cache (keep)" },
+    { "compress", YES, FIELD(fs.compress), "yes|no",
+      "whether converted data that shrinks is kept packed by lz4 when memory is short (no)" },
     { "no_io_uring", FLAG, FIELD(fs.no_io_uring), NULL, "the same as io_uring=no" },
     { "uid", USER, FIELD(uid), "USER", "owner of the files, a number or a name (who mounts)" },
     { "gid", GROUP, FIELD(gid), "GROUP", "group of the files, a number or a name (that of who mounts)" },
@@ -194,7 +198,10 @@ static const char *allowed(enum kind kind)
     case FLAG:
         return "no value";
     case NEGATED:
+    case YES:
         return "yes or no";
+    case PAGES:
+        return "keep or drop";
     case RECIPE:
         return "NAME.gguf TYPE [WORD…], as in 'model-mine.gguf q4_k_m output=q8_0'";
     case RECIPES:
@@ -246,6 +253,16 @@ static bool set_parsed(const struct row *row, void *field, const char *value)
         yes = value && parse_yes(value, &known);
         if (known)
             *(bool *)field = !yes;
+        return known;
+    case YES:
+        yes = value && parse_yes(value, &known);
+        if (known)
+            *(bool *)field = yes;
+        return known;
+    case PAGES:
+        known = value && (strcmp(value, "keep") == 0 || strcmp(value, "drop") == 0);
+        if (known)
+            *(bool *)field = strcmp(value, "drop") == 0;
         return known;
     case TEXT:
     case RECIPE:

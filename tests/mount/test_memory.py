@@ -1,6 +1,7 @@
 """The daemon's memory is bounded by cache_size, whoever reads what; and mappings share their pages."""
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -212,3 +213,38 @@ def test_a_read_larger_than_what_the_disk_cache_leaves_is_let_in(big, tmp_path):
     with rig.mounted(big, tmp_path / "mnt", *options) as mnt, open(mnt / "model-f32.gguf", "rb", buffering=0) as file:
         run = subprocess.run(["head", "-c", str(8 * MIB)], stdin=file, capture_output=True, timeout=30 * rig.SLOW)
         assert len(run.stdout) == 8 * MIB
+
+
+def cached_part(path):
+    """Which part of a file's pages is in the page cache."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    size = os.stat(path).st_size
+    pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
+    with open(path, "rb") as file:
+        where = libc.mmap(None, size, 1, 1, file.fileno(), 0)  # PROT_READ, MAP_SHARED
+    assert libc.mincore(ctypes.c_void_p(where), ctypes.c_size_t(size), pages) == 0, os.strerror(ctypes.get_errno())
+    libc.munmap(ctypes.c_void_p(where), ctypes.c_size_t(size))
+    return sum(page & 1 for page in pages) / len(pages)
+
+
+@pytest.mark.parametrize("more", [(), ("io_uring=no",)])
+def test_source_pages_drop_leaves_no_pages_and_takes_none(big, tmp_path, more):
+    shards = sorted(big.glob("*.safetensors"))
+    with rig.mounted(big, tmp_path / "keep", *more) as mnt:
+        wanted = rig.file_hash(mnt / "model-q8_0.gguf")
+        assert max(map(cached_part, shards)) > 0.9
+    with rig.mounted(big, tmp_path / "drop", "source_pages=drop", *more) as mnt:
+        with open(shards[1], "rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if cached_part(shards[1]) > 0.1:
+            pytest.skip("this file system does not let go of pages when asked")
+        assert rig.file_hash(mnt / "model-q8_0.gguf") == wanted
+        said = json.loads((mnt / ".weightfs/status.json").read_text())["io"]["source_pages"]
+        if said != "drop":
+            assert said == "keep: the kernel cannot drop them"
+            pytest.skip(said)
+        assert cached_part(shards[1]) < 0.3  # some may be under another read just then
+        assert cached_part(shards[0]) > 0.9  # those of whoever read them before stay

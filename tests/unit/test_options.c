@@ -52,6 +52,7 @@ static void malformed_values_are_named(void **state)
         { "umask", "999", "octal" }, { "umask", "1000", "octal" }, { "umask", "x", "octal" },
         { "uid", "no-such-user-anywhere", "number or name" }, { "uid", "4294967295", "number or name" },
         { "gid", "no-such-group-anywhere", "number or name" }, { "io_uring", "maybe", "yes or no" },
+        { "compress", "perhaps", "yes or no" }, { "source_pages", "direct", "keep or drop" },
         { "model_name", "", "not empty" }, { "allow_other", "yes", "takes no value" },
     };
 
@@ -105,6 +106,9 @@ static void a_list_sets_all(void **state)
     assert_true(o.fs.no_io_uring);
     assert_int_equal(wfs_options_set_list(&o, "io_uring=yes,model_name=other", 0, &err), 0); /* the last one counts */
     assert_false(o.fs.no_io_uring);
+    assert_false(o.fs.compress || o.fs.drop_pages);
+    assert_int_equal(wfs_options_set_list(&o, "compress=yes,source_pages=drop", 0, &err), 0);
+    assert_true(o.fs.compress && o.fs.drop_pages);
     assert_string_equal(o.fs.model_name, "other");
     wfs_options_done(&o);
 }

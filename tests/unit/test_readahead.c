@@ -113,7 +113,7 @@ static void packed_at_rest(void **state)
     struct big b;
 
     (void)state;
-    big_init(&b, (struct wfs_engine_options){ .cache_size = 8 << 20, .n_workers = 2 }); /* a third of the view */
+    big_init(&b, (struct wfs_engine_options){ .cache_size = 8 << 20, .n_workers = 2, .compress = true }); /* a third of the view */
     for (uint64_t at = b.layout.size; at > 0; at -= 1 << 19) /* backwards: nothing is read ahead */
         assert_true(big_matches(&b, at - 4096, 4096));
     for (int i = 0; i < 100; i++) {
