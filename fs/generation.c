@@ -160,9 +160,7 @@ int wfs_generation_withhold(struct wfs_generation *g, const char *path, const ch
         return -ENOMEM;
     g->withheld = grown;
     w = &g->withheld[g->n_withheld++];
-    w->path = strdup(path);
-    w->kind = kind;
-    w->reason = strdup(reason);
+    *w = (struct wfs_withheld){ .path = strdup(path), .kind = kind, .reason = strdup(reason) };
     return w->path && w->reason ? 0 : -ENOMEM;
 }
 

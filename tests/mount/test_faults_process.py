@@ -1,6 +1,5 @@
 """Readers and the daemon are stopped, killed and starved: who is blocked can be killed, the mount ends when told to."""
 
-import os
 import errno
 import json
 import os
