@@ -159,15 +159,12 @@ static int name_whole(struct wfs_disk_view *v, const struct wfs_disk_files *f)
     return fsync(folder) < 0 ? -errno : 0;
 }
 
-static void note_verified(struct wfs_disk_view *v, struct wfs_disk_files *f)
+/* as: how the file was when its bytes were looked at; whoever writes to it later makes it another. */
+static void note_verified(struct wfs_disk_view *v, struct wfs_disk_files *f, const struct stat *as)
 {
-    struct stat st;
-
-    if (fstat(f->data, &st) < 0)
-        return;
     pthread_mutex_lock(&v->lock);
     v->verified = v->files == f;
-    v->verified_as = st;
+    v->verified_as = *as;
     pthread_mutex_unlock(&v->lock);
 }
 
@@ -185,6 +182,7 @@ static void complete(struct wfs_disk_view *v, struct wfs_disk_files *f)
 {
     const struct wfs_disk_shape *s = &v->shape;
     uint8_t rest[WFS_DISK_RECORD];
+    struct stat now;
     int r;
 
     if (!s->content->hold(s->ctx))
@@ -197,7 +195,8 @@ static void complete(struct wfs_disk_view *v, struct wfs_disk_files *f)
         pthread_mutex_lock(&v->lock);
         f->whole = true;
         pthread_mutex_unlock(&v->lock);
-        note_verified(v, f);
+        if (fstat(f->data, &now) == 0)
+            note_verified(v, f, &now);
         atomic_fetch_add(&v->disk->views_completed, 1);
     } else if (r == -ENOENT || r == -ESTALE) { /* completed or pruned by another */
         wfs_disk_files_drop(v);
@@ -221,12 +220,17 @@ void wfs_disk_verify(struct wfs_disk_view *v)
 {
     uint8_t rest[WFS_DISK_RECORD], record[WFS_DISK_RECORD];
     struct wfs_disk_files *f = files_of(v);
-    int r = f && f->whole ? walk(v, f, false, rest) : -ENOENT;
+    struct stat before;
+    int r = f && f->whole ? 0 : -ENOENT;
 
+    if (r == 0 && fstat(f->data, &before) < 0)
+        r = -errno;
+    if (r == 0)
+        r = walk(v, f, false, rest);
     if (r == 0)
         r = wfs_disk_read_at(f->sums, wfs_disk_record_offset(v->shape.n_tiles), record, sizeof record);
     if (r == 0 && memcmp(rest, record, sizeof rest) == 0)
-        note_verified(v, f);
+        note_verified(v, f, &before);
     else if (r == 0 && f->writable && wfs_disk_is(v->disk, WFS_DISK_ON))
         complete(v, f); /* the tiles are right: what is between them is written anew */
     wfs_disk_files_put(f);
