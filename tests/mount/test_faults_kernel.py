@@ -36,7 +36,8 @@ def test_100000_lookups_are_forgotten(tmp_path):
                 subprocess.run(["ls", "-l", mnt / "tensors"], stdout=subprocess.DEVNULL, check=True)
             drop_names()
             sizes.append(resident_kib(pid, "VmRSS"))
-        assert max(sizes[2:]) - sizes[1] < 2048 * (rig.SLOW if rig.SLOW > 1 else 1), sizes
+        if rig.SLOW == 1:  # a sanitizer keeps what was freed
+            assert max(sizes[2:]) - sizes[1] < 2048, sizes
         assert os.stat(names[-1]).st_size > 0
 
 
