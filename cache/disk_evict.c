@@ -5,6 +5,7 @@
 #include "disk_private.h"
 #include "base/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,12 +13,13 @@ enum { FULL_S = 5, LOOK_S = 60 };
 
 #define SECOND ((uint64_t)1000000000)
 
+/* A stamp of a clock that has been set back since is none: it would keep the view for as long. */
 static bool is_in_use(const struct wfs_disk_found *f)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec - f->last_use.tv_sec < WFS_DISK_IN_USE_S;
+    return llabs((long long)now.tv_sec - f->last_use.tv_sec) < WFS_DISK_IN_USE_S;
 }
 
 /* Looks what is there and takes away until at most target bytes are. */

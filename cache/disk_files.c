@@ -220,7 +220,7 @@ static int open_sums(struct wfs_disk_view *v, bool writable)
         if (r < 0)
             return r;
     }
-    return r;
+    return r < 0 ? r : -EBADF; /* what is in the way does not go: a folder, say */
 }
 
 static int open_sized(struct wfs_disk_view *v, const char *name, int flags, bool grow)
@@ -232,6 +232,8 @@ static int open_sized(struct wfs_disk_view *v, const char *name, int flags, bool
         return fd;
     if (fstat(fd, &st) < 0)
         return -errno;
+    if ((flags & O_ACCMODE) == O_RDWR && st.st_nlink > 1) /* what is written would be written to somebody's file elsewhere */
+        return -EMLINK;
     if ((uint64_t)st.st_size != v->shape.size) {
         if (!grow)
             return -EBADMSG;

@@ -380,7 +380,7 @@ bool wfs_load_prepare(struct wfs_load *l, struct wfs_job *job, struct wfs_cache 
 
 enum wfs_load_answer wfs_load_run(struct wfs_load *l, struct wfs_job *job, struct wfs_block *b, size_t len)
 {
-    if (!l->store || l->stage == WFS_LOAD_OVER || job->cancelled || !l->io.buf || l->io.result == -ECANCELED)
+    if (!l->store || l->stage == WFS_LOAD_OVER || job->cancelled || !l->io.buf || l->io.abandoned)
         return WFS_LOAD_NONE;
     job->ios = NULL;
     job->n_ios = 0;

@@ -138,7 +138,7 @@ static void test_cut_under_the_reader(void **state)
     close_disk(d, v);
 }
 
-/* Links, fifos and folders under our names are not followed, waited for or written to. */
+/* Links and fifos under our names are not followed, waited for or written to. */
 static void test_strange_files(void **state)
 {
     static const char *const endings[] = { "part", "sums", "whole" };
@@ -167,6 +167,68 @@ static void test_strange_files(void **state)
     }
     assert_int_equal(stat(victim, &st), 0);
     assert_int_equal(st.st_size, 8);
+    assert_int_equal(n_logged, 0);
+}
+
+/* A folder under one of our names stays, and costs that view its place on disk, nothing else. */
+static void test_folders_in_the_way(void **state)
+{
+    static const char *const endings[] = { "part", "sums", "whole" };
+    struct stat before, after;
+
+    (void)state;
+    fill(100, 1); /* makes the folder */
+    assert_int_equal(fstat(STDIN_FILENO, &before), 0);
+    for (uint8_t i = 0; i < 3; i++) {
+        struct wfs_disk *d;
+        struct wfs_disk_view *v;
+
+        assert_int_equal(mkdir(file(i, endings[i]), 0700), 0);
+        d = open_disk(0);
+        v = new_view(d, i);
+        assert_int_equal(count_loads(v), 0);
+        put_tiles(v, 0, N_TILES);
+        assert_int_equal(count_loads(v), i == 2 ? N_TILES : 0);
+        close_disk(d, v);
+    }
+    assert_int_equal(fstat(STDIN_FILENO, &after), 0); /* no other descriptor was taken for the view's */
+    assert_true(before.st_dev == after.st_dev && before.st_ino == after.st_ino);
+    assert_int_equal(n_logged, 0);
+}
+
+/* What is under our name and under another, too, is somebody's file: it loses our name and no byte. */
+static void test_hard_links(void **state)
+{
+    static const char *const endings[] = { "part", "sums", "whole" };
+    static uint8_t bytes[SIZE], now[SIZE];
+    char victim[100];
+    struct stat st;
+    int fd;
+
+    (void)state;
+    fill(100, 1);
+    memset(bytes, 'x', sizeof bytes);
+    for (uint8_t i = 0; i < 6; i++) {
+        off_t size = i < 3 ? 100 : SIZE;
+        struct wfs_disk *d;
+        struct wfs_disk_view *v;
+
+        snprintf(victim, sizeof victim, "%s/victim%u", dir.path, i);
+        rig_write(&dir, strrchr(victim, '/') + 1, bytes, (size_t)size);
+        assert_int_equal(link(victim, file(i, endings[i % 3])), 0);
+        d = open_disk(0);
+        v = new_view(d, i);
+        put_tiles(v, 0, N_TILES);
+        assert_int_equal(count_loads(v), N_TILES);
+        close_disk(d, v);
+        fd = open(victim, O_RDONLY);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal(st.st_size, size);
+        assert_int_equal(st.st_nlink, 1);
+        assert_int_equal(read(fd, now, sizeof now), size);
+        assert_memory_equal(now, bytes, (size_t)size);
+        close(fd);
+    }
     assert_int_equal(n_logged, 0);
 }
 
@@ -264,6 +326,29 @@ static void test_completion(void **state)
     close_disk(d, v);
 }
 
+/* Times that are set back hide no write: the kernel's own stamp tells it. */
+static void test_written_under_old_times(void **state)
+{
+    struct wfs_disk *d = open_disk(0);
+    struct wfs_disk_view *v = new_view(d, 1);
+    struct stat st;
+    int fd;
+
+    (void)state;
+    can_hold = true;
+    put_tiles(v, 0, N_TILES);
+    wait_whole(1);
+    fd = whole_within(v, 3000);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    close(fd);
+    usleep(20000); /* the tick of a coarse clock */
+    flip(file(1, "whole"), GAP + TILE);
+    assert_int_equal(utimensat(AT_FDCWD, file(1, "whole"), (struct timespec[]){ st.st_atim, st.st_mtim }, 0), 0);
+    assert_int_equal(wfs_disk_view_whole(v, false), -EAGAIN);
+    close_disk(d, v);
+}
+
 /* Two processes' worth of disks over one folder, at the same time. */
 static void test_two_writers(void **state)
 {
@@ -336,8 +421,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut_and_grown_files, begin, end),
         cmocka_unit_test_setup_teardown(test_cut_under_the_reader, begin, end),
         cmocka_unit_test_setup_teardown(test_strange_files, begin, end),
+        cmocka_unit_test_setup_teardown(test_folders_in_the_way, begin, end),
+        cmocka_unit_test_setup_teardown(test_hard_links, begin, end),
         cmocka_unit_test_setup_teardown(test_folder_must_be_ours, begin, end),
         cmocka_unit_test_setup_teardown(test_completion, begin, end),
+        cmocka_unit_test_setup_teardown(test_written_under_old_times, begin, end),
         cmocka_unit_test_setup_teardown(test_two_writers, begin, end),
         cmocka_unit_test_setup_teardown(test_killed_writer, begin, end),
     };

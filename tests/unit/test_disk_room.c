@@ -82,6 +82,23 @@ static void test_what_is_in_use_stays(void **state)
     close_disk(d, v);
 }
 
+/* A stamp from before the clock was set back, or of a clock that is wrong, keeps nothing for years. */
+static void test_stamps_of_the_future(void **state)
+{
+    struct wfs_disk *d;
+    struct wfs_disk_view *v;
+
+    (void)state;
+    fill(1, N_TILES);
+    age(1, -86400);
+    d = open_disk(60 * 1024);
+    v = new_view(d, 2);
+    put_tiles(v, 0, N_TILES);
+    assert_int_equal(count_loads(v), N_TILES);
+    assert_false(exists(1, "part"));
+    close_disk(d, v);
+}
+
 static int n_listed;
 static struct wfs_disk_entry listed[10];
 
@@ -148,6 +165,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_eviction, begin, end),
         cmocka_unit_test_setup_teardown(test_evicted_is_closed, begin, end),
         cmocka_unit_test_setup_teardown(test_what_is_in_use_stays, begin, end),
+        cmocka_unit_test_setup_teardown(test_stamps_of_the_future, begin, end),
         cmocka_unit_test_setup_teardown(test_list_and_prune, begin, end),
         cmocka_unit_test_setup_teardown(test_pruned_under_the_writer, begin, end),
     };
