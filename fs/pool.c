@@ -18,7 +18,7 @@ enum {
     PATIENCE_MS = 20, /* how long nothing has to come back before one more is started */
     ABANDON_MS = 1000,
     JOIN_S = 2,
-    STREAM_TURNS = 5, /* jobs of streams and of their read-ahead that are run before the next foreground ones */
+    STREAM_TURNS = 8, /* jobs of streams and of their read-ahead that are run before the next foreground ones */
     SCRATCH_ALIGN = 64,
 };
 

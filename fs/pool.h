@@ -45,7 +45,7 @@ enum wfs_priority {
     WFS_FOREGROUND, /* whoever waits for it needs just this: its delay counts */
     /*
      * A sequential reader waits for it: its speed counts. Beside foreground jobs a few of these are run after all that
-     * waited of those: a reader at random that comes now and then overtakes, one that never rests takes a sixth.
+     * waited of those: a reader at random that comes now and then overtakes, one that never rests takes a ninth.
      */
     WFS_STREAM,
     WFS_READAHEAD,

@@ -107,6 +107,7 @@ int wfs_store_key(const struct wfs_store_about *a, struct wfs_disk_key *ret)
     XXH3_128bits_reset(h);
     put_text(h, "weightfs view");
     put_u64(h, WFS_DISK_FORMAT);
+    put_u64(h, WFS_TILE_ELEMS); /* decides the tiles' numbers, and so their records' places */
     put_u64(h, a->layout->size);
     for (size_t i = 0; i < a->layout->n_segments; i++)
         put_segment(h, a, &a->layout->segments[i]);

@@ -334,12 +334,12 @@ static void foreground_first(void **state)
 
 /*
  * One worker, and a reader at random that never rests beside a stream with read-ahead: its jobs overtake, but the stream
- * gets five turns for each.
+ * gets eight turns for each.
  */
 static void streams_get_turns(void **state)
 {
     struct fixture f;
-    struct task blocker, stream[12], random[3];
+    struct task blocker, stream[20], random[3];
     atomic_int turn = 0;
     uint8_t buf[16];
 
@@ -349,8 +349,8 @@ static void streams_get_turns(void **state)
     blocker.sleep_ms = 50;
     wfs_pool_submit(f.pool, &blocker.job);
     usleep(10000);
-    for (int i = 0; i < 12; i++) {
-        task_init(&stream[i], i < 6 ? WFS_STREAM : WFS_READAHEAD);
+    for (int i = 0; i < 20; i++) {
+        task_init(&stream[i], i < 9 ? WFS_STREAM : WFS_READAHEAD);
         stream[i].turn = &turn;
         stream[i].sleep_ms = 10;
         add_read(&stream[i], f.fd, 0, buf, 16);
@@ -363,11 +363,11 @@ static void streams_get_turns(void **state)
         wfs_pool_submit(f.pool, &random[i].job);
         assert_true(wait_done(&random[i], 5000));
     }
-    for (int i = 0; i < 12; i++)
+    for (int i = 0; i < 20; i++)
         assert_true(wait_done(&stream[i], 5000));
     assert_int_equal(random[0].ran_as, 0); /* overtakes all */
-    assert_int_equal(random[1].ran_as, 6);
-    assert_int_equal(random[2].ran_as, 12);
+    assert_int_equal(random[1].ran_as, 9);
+    assert_int_equal(random[2].ran_as, 18);
     fixture_done(&f);
 }
 
