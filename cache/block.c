@@ -187,8 +187,10 @@ static int get_known(struct wfs_cache *c, struct wfs_block *b, struct wfs_waiter
         return WFS_CACHE_HIT;
     }
     add_waiter(b, waiter);
-    if (b->state == BLOCK_FILLING)
+    if (b->state == BLOCK_FILLING) {
+        c->stats.waits++;
         return WFS_CACHE_WAIT;
+    }
     c->stats.packed_hits++;
     wfs_evict_remove(c, b); /* its packed bytes stay charged until it is unpacked */
     b->state = BLOCK_FILLING;

@@ -148,7 +148,8 @@ struct wfs_cache_stats {
     uint64_t bytes, peak_bytes;           /* charged, now and at most */
     uint64_t allocated, peak_allocated;   /* memory really held in blocks and buffers */
     uint64_t ready_bytes, packed_bytes, packed_from_bytes; /* idle ready blocks; packed ones; what those unpack to */
-    uint64_t hits, misses, filled, failed, evicted, packed, packed_hits, packed_evicted, ahead_filled, ahead_wasted;
+    uint64_t hits, misses, waits; /* asked for and there; not there; being made, ahead or for another reader */
+    uint64_t filled, failed, evicted, packed, packed_hits, packed_evicted, ahead_filled, ahead_wasted;
     uint64_t waited_for_room;
 };
 void wfs_cache_stats(struct wfs_cache *c, struct wfs_cache_stats *ret);

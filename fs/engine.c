@@ -228,6 +228,7 @@ void wfs_engine_stats(struct wfs_engine *e, struct wfs_engine_stats *ret)
         .tiles_loaded = loaded,
         .tile_hits = c.hits,
         .tile_misses = c.misses,
+        .tile_waits = c.waits,
         .tiles_evicted = c.evicted + c.packed_evicted,
         .readahead_tiles = c.ahead_filled,
         .readahead_wasted = c.ahead_wasted,

@@ -100,8 +100,8 @@ void wfs_engine_read_done(struct wfs_engine *e, struct wfs_read *r); /* unpins; 
 int wfs_engine_pread(struct wfs_engine *e, struct wfs_object *o, uint64_t offset, void *buf, size_t len);
 
 struct wfs_engine_stats {
-    uint64_t cache_limit, cache_bytes, cache_peak_bytes, lz4_bytes, tiles_made, tile_hits, tile_misses, tiles_evicted,
-        lz4_hits;
+    uint64_t cache_limit, cache_bytes, cache_peak_bytes, lz4_bytes, tiles_made, tile_hits, tile_misses, tile_waits,
+        tiles_evicted, lz4_hits;
     uint64_t lz4_unpacked_bytes; /* what lz4_bytes unpack to */
     uint64_t source_bytes_read, bytes_served, read_errors, readahead_tiles;
     uint64_t readahead_wasted; /* made ahead, and nobody came */

@@ -151,11 +151,13 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
 
     wfs_engine_stats(wfs_fs_engine(g->fs), &s);
     wfs_buf_printf(b, " \"cache\": {\"limit\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"peak_bytes\": %" PRIu64
-                      ", \"lz4_bytes\": %" PRIu64 ", \"hits\": %" PRIu64 ", \"misses\": %" PRIu64,
-                   s.cache_limit, s.cache_bytes, s.cache_peak_bytes, s.lz4_bytes, s.tile_hits, s.tile_misses);
+                      ", \"lz4_bytes\": %" PRIu64 ", \"hits\": %" PRIu64 ", \"misses\": %" PRIu64
+                      ", \"waits\": %" PRIu64,
+                   s.cache_limit, s.cache_bytes, s.cache_peak_bytes, s.lz4_bytes, s.tile_hits, s.tile_misses,
+                   s.tile_waits);
     wfs_buf_printf(b, ", \"lz4_hits\": %" PRIu64 ", \"evicted\": %" PRIu64 ", \"tiles_made\": %" PRIu64
-                      ", \"readahead_tiles\": %" PRIu64 "},\n",
-                   s.lz4_hits, s.tiles_evicted, s.tiles_made, s.readahead_tiles);
+                      ", \"readahead_tiles\": %" PRIu64 ", \"readahead_unused\": %" PRIu64 "},\n",
+                   s.lz4_hits, s.tiles_evicted, s.tiles_made, s.readahead_tiles, s.readahead_wasted);
     wfs_buf_printf(b, " \"io\": {\"source_bytes_read\": %" PRIu64 ", \"bytes_served\": %" PRIu64
                       ", \"read_errors\": %" PRIu64 ", \"reads_waiting\": %u, \"workers\": %u, "
                       "\"io_uring\": %s, ",

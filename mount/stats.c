@@ -139,8 +139,8 @@ const struct wfs_command wfs_command_stats = {
     .flags = flags,
     .about = "Prints what the mount at MOUNTPOINT has done so far: cache, reads of the source, workers, errors.\n"
              "With --every a line says what it did in each interval: bytes given to readers and read from\n"
-             "the source, tiles made, the share of asked-for tiles that were there, tiles from the disk\n"
-             "cache, memory in use for tiles, tiles evicted; reads that wait (for a source that hangs, when\n"
+             "the source, tiles made, the share of asked-for tiles that were there already, tiles from\n"
+             "the disk cache, memory in use for tiles, tiles evicted; reads that wait (for a source that hangs, when\n"
              "nothing is served); and all errors so far.",
     .examples = "  weightfs stats /mnt/llama\n"
                 "  weightfs stats --every 1 /mnt/llama\n"

@@ -16,7 +16,7 @@ enum { LINES_UNDER_HEAD = 20 };
 
 /* What a line is made of: counters that only grow, but for cache_bytes and waiting. */
 struct sample {
-    uint64_t served, source, made, hits, misses, evicted, from_disk, cache_bytes, waiting, errors;
+    uint64_t served, source, made, hits, others, evicted, from_disk, cache_bytes, waiting, errors;
     struct timespec at;
 };
 
@@ -44,8 +44,8 @@ static int take(const char *mountpoint, struct sample *ret, struct wfs_error *er
         .served = number(root, "io", "bytes_served"),
         .source = number(root, "io", "source_bytes_read"),
         .made = number(root, "cache", "tiles_made"),
-        .hits = number(root, "cache", "hits"),
-        .misses = number(root, "cache", "misses"),
+        .hits = number(root, "cache", "hits") + number(root, "cache", "lz4_hits"),
+        .others = number(root, "cache", "misses") + number(root, "cache", "waits"),
         .evicted = number(root, "cache", "evicted"),
         .from_disk = number(root, "disk_cache", "hits"),
         .waiting = number(root, "io", "reads_waiting"),
@@ -70,11 +70,11 @@ static double per_second(uint64_t before, uint64_t after, double seconds)
 static void print_line(const struct sample *a, const struct sample *b)
 {
     double seconds = (double)(b->at.tv_sec - a->at.tv_sec) + (double)(b->at.tv_nsec - a->at.tv_nsec) / 1e9;
-    uint64_t hits = growth(a->hits, b->hits), misses = growth(a->misses, b->misses);
+    uint64_t hits = growth(a->hits, b->hits), others = growth(a->others, b->others);
     char served[16], source[16], cache[16], share[16] = "-";
 
-    if (hits + misses)
-        snprintf(share, sizeof share, "%.0f%%", 100.0 * (double)hits / (double)(hits + misses));
+    if (hits + others)
+        snprintf(share, sizeof share, "%.0f%%", 100.0 * (double)hits / (double)(hits + others));
     printf("%10s  %10s  %8.0f  %5s  %9.0f  %10s  %9.0f  %7" PRIu64 "  %6" PRIu64 "\n",
            wfs_human_bytes((uint64_t)per_second(a->served, b->served, seconds), served, sizeof served),
            wfs_human_bytes((uint64_t)per_second(a->source, b->source, seconds), source, sizeof source),

@@ -84,6 +84,8 @@ static void a_stream_is_read_ahead(void **state)
     wfs_engine_stats(b.engine, &stats);
     assert_true(stats.readahead_tiles > 40);           /* of 96 */
     assert_in_range(stats.tile_misses, 1, 48);
+    /* Each read asks for one tile, which is there, not there or being made. */
+    assert_int_equal(stats.tile_hits + stats.tile_misses + stats.tile_waits, b.layout.size / STEP);
     assert_int_equal(stats.readahead_wasted, 0);
     assert_int_equal(stats.tiles_made, 96);            /* none of them evicted before it was read */
     assert_true(stats.cache_peak_bytes <= 12 << 20);
