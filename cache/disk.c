@@ -38,8 +38,8 @@ static int check_folder(const char *path, int fd, struct wfs_error *err)
     if (fstat(fd, &st) < 0)
         return wfs_error_set(err, errno, "%s/" FOLDER ": %s", path, strerror(errno));
     if (!is_trusted(st.st_uid))
-        return wfs_error_set(err, EPERM, "%s/" FOLDER ": belongs to user %u, who could put anything into it", path,
-                             (unsigned)st.st_uid);
+        return wfs_error_set(err, EPERM, "%s/" FOLDER ": belongs to user %u, who could put anything into it; it is for "
+                                         "that user", path, (unsigned)st.st_uid);
     if (st.st_mode & S_IWOTH)
         return wfs_error_set(err, EPERM, "%s/" FOLDER ": everybody can write to it (mode %03o)", path,
                              (unsigned)st.st_mode & 0777);
@@ -61,6 +61,8 @@ int wfs_disk_folder_open(const char *path, bool make, struct wfs_error *err)
             return wfs_error_set(err, errno, "%s/" FOLDER ": %s", path, strerror(errno));
         fd = openat(dir, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
+    if (fd < 0 && errno == ENOENT)
+        return wfs_error_set(err, ENOENT, "%s is no disk cache: there is no folder " FOLDER " in it", path);
     if (fd < 0)
         return wfs_error_set(err, errno, "%s/" FOLDER ": %s", path, strerror(errno));
     r = check_folder(path, fd, err);
@@ -112,7 +114,8 @@ void wfs_disk_degrade(struct wfs_disk *d, enum wfs_disk_state state, const char 
         return;
     wfs_escape(path, sizeof path, d->options.path, strlen(d->options.path));
     snprintf(line, sizeof line, "disk cache %s: %s (%s)", path,
-             state == WFS_DISK_OFF ? "switched off" : "nothing is written any more, what is there is read", reason);
+             state == WFS_DISK_OFF ? "switched off until the next mount"
+                                   : "nothing is written until the next mount, what is there is read", reason);
     d->options.on_log(d->options.log_ctx, line);
 }
 

@@ -47,6 +47,17 @@ static void evict_to(struct wfs_disk *d, const struct wfs_disk_view *writing, ui
         wfs_disk_drop_nameless(d); /* our own views' may be among them: the room is there once they are closed */
 }
 
+/* What is there when the mount begins: so that who asks is not told 0. */
+void wfs_disk_first_look(struct wfs_disk *d)
+{
+    struct wfs_disk_survey s;
+
+    if (wfs_disk_survey(d->folder, false, &s) < 0)
+        return;
+    atomic_store(&d->used, s.bytes);
+    wfs_disk_survey_done(&s);
+}
+
 bool wfs_disk_make_room(struct wfs_disk *d, const struct wfs_disk_view *writing, uint64_t len)
 {
     uint64_t now = wfs_now_ns(), limit = d->limit;

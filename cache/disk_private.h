@@ -143,6 +143,7 @@ void wfs_disk_survey_done(struct wfs_disk_survey *s);
 int wfs_disk_remove(int folder, const struct wfs_disk_found *found);
 
 /* disk_evict.c: on the thread */
+void wfs_disk_first_look(struct wfs_disk *d);
 /* Whether len bytes more may be written; makes room for them when it can. */
 bool wfs_disk_make_room(struct wfs_disk *d, const struct wfs_disk_view *writing, uint64_t len);
 

@@ -274,6 +274,7 @@ void *wfs_disk_thread(void *arg)
     bool stopping, worked;
 
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of this thread: readers' conversions go first */
+    wfs_disk_first_look(d);
     do {
         pthread_mutex_lock(&d->lock);
         wait_for_work(d);

@@ -33,6 +33,8 @@ int wfs_mount_run(const struct wfs_mount_request *request)
     if (r == 0 && wfs_preflight_has_entries(mountpoint))
         fprintf(stderr, "%s: note: %s is not empty; what it holds is hidden until the mount ends\n",
                 request->program, mountpoint);
+    if (r == 0 && request->options->fs.disk_cache_size && !request->options->fs.disk_cache)
+        fprintf(stderr, "%s: note: disk_cache_size= counts for nothing without disk_cache=DIR\n", request->program);
     if (r == 0 && !request->fake)
         r = start_log(request, &err);
     if (r == 0 && !request->fake && !request->foreground) {

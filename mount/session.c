@@ -2,7 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "disk.h"
 #include "fuse_ops.h"
+#include "generation.h"
 #include "holders.h"
 #include "mountpoint.h"
 #include "preflight.h"
@@ -166,6 +168,21 @@ static void tell_withheld(struct session *s)
     }
 }
 
+/* The log has it already. */
+static void tell_disk(const struct session *s)
+{
+    static const char *const states[] = { "on", "read-only", "off" };
+    struct wfs_disk *disk = wfs_fs_disk(s->fs);
+    struct wfs_disk_stats stats;
+
+    if (!disk || s->request->daemon->pipe_fd < 0)
+        return;
+    wfs_disk_stats(disk, &stats);
+    if (stats.state != WFS_DISK_ON)
+        fprintf(stderr, "weightfs: the disk cache %s is %s until the next mount: %s\n",
+                s->request->options->fs.disk_cache, states[stats.state], stats.reason);
+}
+
 /* On the control thread: the mount may have ended already. */
 static void start_passthrough(struct session *s)
 {
@@ -320,6 +337,7 @@ static int serve(struct session *s, struct wfs_error *err)
     int r;
 
     tell_withheld(s);
+    tell_disk(s);
     wfs_skin_begin(s->skin); /* the control thread's start: it may still be at it when the mount ends */
     r = pthread_create(&s->control, NULL, control_main, s);
     if (r != 0) {

@@ -10,9 +10,11 @@
 #include "memory.h"
 #include "progress.h"
 #include "status_file.h"
+#include "suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -34,14 +36,20 @@ struct view {
     double seconds;     /* that reading took */
 };
 
+/* What the mount says of its disk cache. */
+struct disk_cache {
+    bool there, on;   /* written to */
+    uint64_t misses, dropped; /* tiles that were not there; that could not be kept */
+    char reason[300]; /* why it is not on */
+};
+
 struct warming {
     const char *mountpoint;
     struct view *views;
     size_t n_views;
     atomic_size_t at;   /* the view that is being read; n_views at the end */
     atomic_bool opened; /* all of them: their sizes are known */
-    bool keeps_tiles; /* the mount has a disk cache … */
-    uint64_t dropped; /* … which could not keep so many before */
+    struct disk_cache disk; /* the mount's, before */
     int finished;     /* event descriptor */
     int result;
     struct wfs_error err;
@@ -84,23 +92,44 @@ static int parse_status(struct warming *w, struct wfs_json **ret)
     return r < 0 ? r : wfs_json_parse(text.data, text.len, &WFS_JSON_CONFIG, "status.json", ret, &w->err);
 }
 
+/* A file of that name is neither offered nor withheld. */
+static int say_absent(struct warming *w, const char *name, const cJSON *root)
+{
+    const cJSON *views = root ? wfs_json_get(root, "views") : NULL;
+    struct wfs_suggestion near;
+    char text[100], shown[1200];
+    const char *source;
+
+    source = root ? wfs_json_string(wfs_json_get(root, "source")) : NULL;
+    wfs_escape(shown, sizeof shown, source ? source : "SOURCE", source ? strlen(source) : 6);
+    wfs_suggest_begin(&near, name);
+    for (const cJSON *item = views ? views->child : NULL; item; item = item->next) {
+        const char *path = wfs_json_string(wfs_json_get(item, "path"));
+
+        if (path)
+            wfs_suggest_consider(&near, path);
+    }
+    wfs_suggest_text(&near, "", text, sizeof text);
+    return wfs_error_set(&w->err, ENOENT, "there is no file %s in %s%s `weightfs ls --all %s` lists what is there",
+                         name, w->mountpoint, text[0] ? text : ";", shown);
+}
+
 /* A view that could not be opened or read, with what the mount knows of it. */
 static int explain(struct warming *w, const struct view *v, int code)
 {
     struct wfs_json *json = NULL;
+    const cJSON *root = NULL;
     const char *reason = NULL;
 
     if (parse_status(w, &json) == 0) {
-        const cJSON *root = wfs_json_root(json);
-
+        root = wfs_json_root(json);
         reason = code == ENOENT ? find_text(wfs_json_get(root, "withheld"), v->name, "reason")
                                 : find_error(wfs_json_get(root, "errors"), v->name);
     }
     if (code == ENOENT && reason)
         wfs_error_set(&w->err, code, "%s is withheld: %s", v->name, reason);
     else if (code == ENOENT)
-        wfs_error_set(&w->err, code, "there is no file %s in %s; its .weightfs/status.json lists what is there",
-                      v->name, w->mountpoint);
+        say_absent(w, v->name, root);
     else if (reason)
         wfs_error_set(&w->err, code, "%s", reason);
     else
@@ -109,22 +138,25 @@ static int explain(struct warming *w, const struct view *v, int code)
     return -code;
 }
 
-/* Whether the mount has a disk cache that is written to, and how many tiles that could not keep. */
-static int ask_disk_cache(struct warming *w, bool *ret_on, uint64_t *ret_dropped)
+static int ask_disk_cache(struct warming *w, struct disk_cache *ret)
 {
+    const char *state, *reason;
     struct wfs_json *json;
     const cJSON *disk;
-    const char *state;
     int r = parse_status(w, &json);
 
     if (r < 0)
         return r;
     disk = wfs_json_get(wfs_json_root(json), "disk_cache");
-    state = disk ? wfs_json_string(wfs_json_get(disk, "state")) : NULL;
-    *ret_on = state && strcmp(state, "on") == 0;
-    *ret_dropped = 0;
-    if (disk)
-        wfs_json_u64(wfs_json_get(disk, "tiles_dropped"), ret_dropped);
+    *ret = (struct disk_cache){ .there = disk != NULL };
+    if (disk) {
+        state = wfs_json_string(wfs_json_get(disk, "state"));
+        reason = wfs_json_string(wfs_json_get(disk, "reason"));
+        ret->on = state && strcmp(state, "on") == 0;
+        wfs_json_u64(wfs_json_get(disk, "misses"), &ret->misses);
+        wfs_json_u64(wfs_json_get(disk, "tiles_dropped"), &ret->dropped);
+        wfs_escape(ret->reason, sizeof ret->reason, reason ? reason : "", reason ? strlen(reason) : 0);
+    }
     wfs_json_free(json);
     return 0;
 }
@@ -163,7 +195,7 @@ static int open_views(struct warming *w)
     uint64_t memory = wfs_memory_for_pages("/proc/meminfo", "/proc/self/cgroup", "/sys/fs/cgroup"), total = 0;
     char size[16], room[16];
     struct stat st;
-    int r = ask_disk_cache(w, &w->keeps_tiles, &w->dropped);
+    int r = ask_disk_cache(w, &w->disk);
 
     if (r < 0)
         return r;
@@ -178,7 +210,7 @@ static int open_views(struct warming *w)
                 "weightfs warm: warning: %s are to be read, and there is memory for %s: what comes first will be dropped "
                 "again%s\n",
                 wfs_human_bytes(total, size, sizeof size), wfs_human_bytes(memory, room, sizeof room),
-                w->keeps_tiles ? ", but for what the disk cache keeps" : "");
+                w->disk.on ? ", but for what the disk cache keeps" : "");
     return r;
 }
 
@@ -224,20 +256,33 @@ static uint64_t resident(const struct view *v)
     return bytes < v->size ? bytes : v->size;
 }
 
+/* Who fills a disk cache must hear that it was not filled. Whether all that was made is kept, as far as is known. */
+static bool check_disk_cache(struct warming *w)
+{
+    struct disk_cache now;
+
+    if (!w->disk.there || ask_disk_cache(w, &now) < 0)
+        return false;
+    if (!now.on && now.misses > w->disk.misses)
+        fprintf(stderr, "weightfs warm: note: the mount's disk cache keeps nothing new: %s\n", now.reason);
+    else if (now.on && now.dropped > w->disk.dropped)
+        fprintf(stderr, "weightfs warm: note: the mount's disk cache did not keep %" PRIu64 " tiles, for want of room or "
+                        "time: they are made again when they are no longer in memory\n", now.dropped - w->disk.dropped);
+    return now.on && now.dropped <= w->disk.dropped;
+}
+
 /* What was read may have been dropped while the rest was read. */
 static int check_resident(struct warming *w)
 {
-    uint64_t total = 0, there = 0, dropped = 0;
+    uint64_t total = 0, there = 0;
+    bool kept_on_disk = check_disk_cache(w);
     char size[16], kept[16];
-    bool on = false;
 
     for (size_t i = 0; i < w->n_views; i++) {
         total += w->views[i].size;
         there += resident(&w->views[i]);
     }
-    if (there == total)
-        return 0;
-    if (w->keeps_tiles && ask_disk_cache(w, &on, &dropped) == 0 && on && dropped <= w->dropped)
+    if (there == total || (kept_on_disk && w->disk.on))
         return 0;
     return wfs_error_set(&w->err, ENOMEM, "all was made, but of %s only %s are still in memory; the rest was dropped "
                                           "again and will be made anew", wfs_human_bytes(total, size, sizeof size),

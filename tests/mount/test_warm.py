@@ -5,6 +5,7 @@ import json
 import mmap
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -27,6 +28,10 @@ def resident(path):
 def counters(mnt):
     status = json.loads(rig.weightfs("stats", "--json", mnt).out)
     return status["cache"]["tiles_made"], status["io"]["bytes_served"]
+
+
+def state(mnt):
+    return json.loads(rig.weightfs("stats", "--json", mnt).out)["disk_cache"]["state"]
 
 
 def test_a_later_read_makes_nothing(mnt):
@@ -60,10 +65,30 @@ def test_a_disk_cache_keeps_it_for_the_next_mount(model, tmp_path):
         assert counters(mnt)[0] == 0
 
 
+def test_a_disk_cache_that_does_not_keep_it_is_said(model, tmp_path):
+    source, view, folder = model("llama2-12-layers"), "model-f32.gguf", tmp_path / "small"
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s,disk_cache_size=1M" % folder) as mnt:
+        assert "did not keep " in rig.weightfs("warm", mnt, view).err
+    shutil.rmtree(folder)
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder]).returncode:
+        pytest.skip("tmpfs cannot be mounted here")
+    try:
+        with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s,disk_cache_size=1G" % folder) as mnt:
+            rig.weightfs("warm", mnt, "model-q4_k_m.gguf")
+            rig.wait_for(lambda: state(mnt) == "read-only", 20, "no space")
+            run = rig.weightfs("warm", mnt, view)
+            assert "keeps nothing new: " in run.err and "No space left" in run.err
+            assert rig.weightfs("warm", mnt, view).err == ""  # nothing is made, so nothing could be kept
+    finally:
+        rig.detach(folder)
+
+
 def test_slips_are_told_before_anything_is_read(mnt, tmp_path):
     before = counters(mnt)
     for names, words in [
-        (["nothing.gguf"], ["there is no file nothing.gguf"]),
+        (["nothing.gguf"], ["there is no file nothing.gguf", "weightfs ls --all "]),
+        (["model-q4_km.gguf"], ["did you mean model-q4_k_m.gguf?"]),
         (["model-q8_0.gguf", "model-iq1_s.gguf"], ["model-iq1_s.gguf is withheld: ", "importance"]),
         (["model-q8_0.gguf", "tensors"], ["tensors is a folder"]),
         ([".weightfs/status.json"], ["made anew for each reader"]),
