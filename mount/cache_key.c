@@ -34,6 +34,7 @@ struct keying {
     struct wfs_source *source;
     struct wfs_digest_memory memory;
     int folder; /* where what is computed is remembered; one of memory's */
+    const char *folder_name;
     struct keyed *files;
     struct wfs_hash_job *jobs;
     size_t n_files, n_jobs;
@@ -55,6 +56,7 @@ static int open_memory(struct keying *k, const char *disk_cache, const char *sou
         return own;
     wfs_digest_memory_init(&k->memory, shared, own);
     k->folder = disk_cache ? shared : own;
+    k->folder_name = disk_cache ? disk_cache : "the user's cache folder";
     return 0;
 }
 
@@ -115,7 +117,8 @@ static void remember(void *ctx, struct wfs_hash_job *job)
     memcpy(d.bytes, job->sha256, sizeof d.bytes);
     r = wfs_digest_remember(&k->memory, k->folder, &job->file->identity, &d);
     if (r < 0 && k->remembering.code == 0)
-        wfs_error_set(&k->remembering, -r, "the keys cannot be remembered: %s", strerror(-r));
+        wfs_error_set(&k->remembering, -r, "the keys cannot be remembered in %s: %s", k->folder_name,
+                      strerror(-r));
 }
 
 /* One line as sha256sum has it, and what is wrong with it. */

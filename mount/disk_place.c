@@ -18,19 +18,26 @@ static bool is_within(const char *path, const char *folder)
 }
 
 /* Of DIR or, as it may be made, of the folder that it would be in. */
-static char *resolve(const char *dir)
+static int resolve(const char *dir, char **ret, struct wfs_error *err)
 {
     char *path = realpath(dir, NULL), *copy WFS_CLEANUP(wfs_free) = NULL, *base WFS_CLEANUP(wfs_free) = NULL;
     char *parent WFS_CLEANUP(wfs_free) = NULL;
+    const char *above;
 
-    if (path || errno != ENOENT)
-        return path;
+    *ret = path;
+    if (path)
+        return 0;
+    if (errno != ENOENT)
+        return wfs_error_set(err, errno, "disk_cache=%s: %s", dir, strerror(errno));
     copy = strdup(dir);
     base = strdup(dir);
-    parent = copy && base ? realpath(dirname(copy), NULL) : NULL;
-    if (!parent || asprintf(&path, "%s%s%s", parent, parent[1] ? "/" : "", basename(base)) < 0)
-        return NULL;
-    return path;
+    if (!copy || !base)
+        return wfs_error_nomem(err);
+    above = dirname(copy);
+    parent = realpath(above, NULL);
+    if (!parent) /* it may be a disk that is not mounted: nothing is made in its place */
+        return wfs_error_set(err, errno, "disk_cache=%s: it would be made in %s: %s", dir, above, strerror(errno));
+    return asprintf(ret, "%s%s%s", parent, parent[1] ? "/" : "", basename(base)) < 0 ? wfs_error_nomem(err) : 0;
 }
 
 /* Whether a folder on the way to path is where a weightfs is mounted. */
@@ -55,11 +62,12 @@ static bool is_in_weightfs(const char *path)
 
 int wfs_disk_place_check(const char *dir, const char *source, const char *mountpoint, struct wfs_error *err)
 {
-    char *path WFS_CLEANUP(wfs_free) = resolve(dir), *from WFS_CLEANUP(wfs_free) = realpath(source, NULL);
+    char *path WFS_CLEANUP(wfs_free) = NULL, *from WFS_CLEANUP(wfs_free) = realpath(source, NULL);
+    int r = resolve(dir, &path, err);
     struct stat st;
 
-    if (!path)
-        return wfs_error_set(err, errno, "disk_cache=%s: %s", dir, strerror(errno));
+    if (r < 0)
+        return r;
     if (is_in_weightfs(path))
         return wfs_error_set(err, EINVAL, "disk_cache=%s is within a weightfs mount", dir);
     if (mountpoint && is_within(path, mountpoint))

@@ -51,32 +51,60 @@ static const struct wfs_command *find(int argc, char **argv, int *ret_words)
     return NULL;
 }
 
-/* The commands that begin with this word and have a second one. Whether there are any. */
-static bool help_group(FILE *f, const char *word)
+/* Whether the command begins with this word and has a second one. */
+static bool is_of_group(const struct wfs_command *command, const char *word)
 {
     size_t len = strlen(word);
+
+    return strncmp(command->name, word, len) == 0 && command->name[len] == ' ';
+}
+
+static bool is_group(const char *word)
+{
     bool any = false;
 
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strncmp(commands[i]->name, word, len) != 0 || commands[i]->name[len] != ' ')
-            continue;
-        fprintf(f, "%s  weightfs %-12s %s\n", any ? "" : "Commands:\n", commands[i]->name, commands[i]->summary);
-        any = true;
-    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        any = any || is_of_group(commands[i], word);
     return any;
+}
+
+static void help_group(FILE *f, const char *word)
+{
+    fputs("Commands:\n", f);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (is_of_group(commands[i], word))
+            fprintf(f, "  weightfs %-12s %s\n", commands[i]->name, commands[i]->summary);
+    }
 }
 
 static int usage(const char *what, const char *name)
 {
+    char first[N_COMMANDS][16], shown[200], text[64];
     struct wfs_suggestion near;
-    char shown[200], text[64];
 
     wfs_suggest_begin(&near, name);
-    for (size_t i = 0; i < N_COMMANDS && name[0] != '-'; i++)
-        wfs_suggest_consider(&near, commands[i]->name);
+    for (size_t i = 0; i < N_COMMANDS && name[0] != '-'; i++) {
+        snprintf(first[i], sizeof first[i], "%.*s", (int)strcspn(commands[i]->name, " "), commands[i]->name);
+        wfs_suggest_consider(&near, first[i]);
+    }
     wfs_escape(shown, sizeof shown, name, strlen(name));
     fprintf(stderr, "weightfs: there is no %s \"%s\"%s\nTry `weightfs --help`.\n", what, shown,
             wfs_suggest_text(&near, "", text, sizeof text));
+    return WFS_EXIT_USAGE;
+}
+
+/* The first word stands for several commands, and no second one, or a wrong one, follows. */
+static int usage_of_group(int argc, char **argv)
+{
+    char shown[200];
+
+    if (argc > 1) {
+        wfs_escape(shown, sizeof shown, argv[1], strlen(argv[1]));
+        fprintf(stderr, "weightfs %s: there is no %s \"%s\"\n", argv[0], argv[1][0] == '-' ? "option" : "command", shown);
+    } else {
+        fprintf(stderr, "weightfs %s: COMMAND is missing\n", argv[0]);
+    }
+    help_group(stderr, argv[0]);
     return WFS_EXIT_USAGE;
 }
 
@@ -133,8 +161,12 @@ int main(int argc, char **argv)
     command = find(argc, argv, &words);
     if (!command) {
         named = only_help || (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0));
-        return help_group(named ? stdout : stderr, argv[0]) ? (named ? WFS_EXIT_OK : WFS_EXIT_USAGE)
-                                                            : usage("command", argv[0]);
+        if (!is_group(argv[0]))
+            return usage("command", argv[0]);
+        if (!named)
+            return usage_of_group(argc, argv);
+        help_group(stdout, argv[0]);
+        return WFS_EXIT_OK;
     }
     if (only_help) {
         wfs_arguments_help(command, stdout);

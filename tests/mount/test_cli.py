@@ -334,6 +334,7 @@ def test_verify_names_the_key_that_differs(model, tmp_path):
         (["mount", "-o", "ro,nosiud", "/a", "/b"], "; did you mean nosuid?"),
         (["exprot", "/a", "b"], "; did you mean export?"),
         (["help", "unmount"], "; did you mean umount?"),
+        (["cahce", "ls"], "; did you mean cache?"),
     ],
 )
 def test_a_mistyped_word_gets_a_suggestion(arguments, words):
@@ -379,6 +380,14 @@ def test_mount_helper_teaches_its_usage_and_knows_a_bad_environment(model, tmp_p
     environment = {"WEIGHTFS_CPU": "avx521", "PATH": "/usr/bin"}
     run = rig.weightfs(model("mixed-dtypes"), tmp_path, program=helper(), env=environment, code=1)
     assert "avx521" in run.err
+
+
+def test_a_size_of_no_disk_cache_is_said(model, tmp_path):
+    (tmp_path / "mnt").mkdir()
+    for options, said in [("disk_cache_size=1G", True), ("disk_cache_size=1G,disk_cache=%s" % (tmp_path / "c"), False)]:
+        run = rig.weightfs("mount", "-o", options, model("llama2-model"), tmp_path / "mnt")
+        rig.weightfs("umount", tmp_path / "mnt")
+        assert ("without disk_cache=DIR" in run.err) == said
 
 
 def test_mounting_over_a_folder_with_entries_is_said(model, tmp_path):

@@ -61,6 +61,17 @@ def fill(source, tmp_path, folder, right, name="fill", *options):
         return stats(mnt)
 
 
+def used(folder):
+    return sum(os.stat(path).st_blocks * 512 for path in files(folder))
+
+
+def test_what_is_there_counts_from_the_start(source, right, tmp_path):
+    folder = tmp_path / "cache"
+    fill(source, tmp_path, folder, right)
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % folder) as mnt:
+        assert wait_stats(mnt, lambda d: d["bytes"] > 0)["disk_cache"]["bytes"] == used(folder)
+
+
 def test_tiles_survive_a_restart(source, right, tmp_path):
     folder = tmp_path / "cache"
     made = fill(source, tmp_path, folder, right)["cache"]["tiles_made"]
@@ -153,6 +164,10 @@ def test_read_only_folder(source, right, tmp_path):
     empty = tmp_path / "empty"
     mount_tmpfs(empty, "ro,size=64k")
     try:
+        (tmp_path / "mnt3").mkdir()
+        run = rig.weightfs("mount", "-o", "disk_cache=%s" % empty, source, tmp_path / "mnt3")
+        rig.weightfs("umount", tmp_path / "mnt3")
+        assert "the disk cache %s is off until the next mount: " % empty in run.err and "Read-only" in run.err
         with rig.mounted(source, tmp_path / "mnt2", "disk_cache=%s" % empty) as mnt:
             assert (mnt / VIEW).read_bytes() == right(source)
             assert stats(mnt)["disk_cache"]["state"] == "off"
@@ -250,7 +265,7 @@ def test_where_it_may_not_be(source, own, tmp_path):
         said = rig.weightfs("export", "--disk_cache=%s" % (mnt / "tensors"), source, VIEW, "-o", "-", code=1)
         assert "within a weightfs mount" in said.err
     said = rig.weightfs("export", "--disk_cache=%s" % (tmp_path / "no" / "such"), source, VIEW, "-o", "-", code=1)
-    assert "disk_cache=" in said.err
+    assert "disk_cache=" in said.err and "it would be made in %s: No such file" % (tmp_path / "no") in said.err
     # Others may write to it: refused, as they would decide what is read.
     shutil.rmtree(tmp_path / "open", ignore_errors=True)
     (tmp_path / "open" / "weightfs-1").mkdir(parents=True)
@@ -269,8 +284,7 @@ def test_the_limit_is_kept(source, right, tmp_path):
         assert (mnt / VIEW).read_bytes() == right(source)
         wait_stats(mnt, lambda d: d["views_evicted"] == 1 and d["tiles_dropped"] > 0)
         time.sleep(0.5)
-        used = sum(os.stat(path).st_blocks * 512 for path in files(folder))
-        assert used <= (1 << 20) + (128 << 10)
+        assert used(folder) <= (1 << 20) + (128 << 10)
     assert not old.exists()
     ctypes.CDLL(None).sync()
 
@@ -412,7 +426,7 @@ def test_ls_and_prune(source, tmp_path):
     lines = rig.weightfs("cache", "ls", folder).out.splitlines()
     assert "model-f32.gguf" in lines[0] and "1970-01-0" in lines[0] and VIEW in lines[1] and lines[2].startswith("2 views")
     assert "(this host only)" in lines[0]
-    size = sum(os.stat(path).st_blocks * 512 for path in files(folder))
+    size = used(folder)
     said = rig.weightfs("cache", "prune", "--size=%d" % max(size - 1, 1 << 20), folder).out
     assert "model-f32.gguf" in said and "1 view taken away" in said
     assert rig.weightfs("cache", "prune", folder, code=2).err
@@ -420,7 +434,10 @@ def test_ls_and_prune(source, tmp_path):
     rig.weightfs("cache", "prune", "--all", folder)
     assert not files(folder)
     assert rig.weightfs("cache", "ls", tmp_path / "none", code=1).err
-    assert "cache prune" in rig.weightfs("cache", code=2).err
+    assert "is no disk cache" in rig.weightfs("cache", "ls", tmp_path, code=1).err
+    for words, said in [([], "COMMAND is missing"), (["lst"], 'no command "lst"'), (["--x"], 'no option "--x"')]:
+        run = rig.weightfs("cache", *words, code=2)
+        assert said in run.err and "cache prune" in run.err and run.out == ""
     assert "cache prune" in rig.weightfs("cache", "--help").out
 
 
