@@ -415,6 +415,6 @@ void wfs_options_help(FILE *f, const char *prefix)
             continue;
         snprintf(left, sizeof left, "%s%s%s%s", prefix, rows[i].name, rows[i].value ? "=" : "",
                  rows[i].value ? rows[i].value : "");
-        fprintf(f, "  %-22s %s\n", left, rows[i].help);
+        fprintf(f, "  %-25s %s\n", left, rows[i].help);
     }
 }

@@ -44,7 +44,9 @@ _weightfs() {
     warm:0 | stats:0 | umount:0)
         mapfile -t COMPREPLY < <(compgen -W "$(findmnt -rno TARGET -t fuse.weightfs 2> /dev/null)" -- "$current") ;;
     warm:*)
-        mapfile -t COMPREPLY < <(cd -- "${words[0]/#\~/${HOME-}}" 2> /dev/null && compgen -f -- "$current") ;;
+        mapfile -t COMPREPLY < <(cd -- "${words[0]/#\~/${HOME-}}" 2> /dev/null && compgen -f -- "$current" |
+            while read -r name; do [ -d "$name" ] && echo "$name/" || echo "$name"; done)
+        [[ ${COMPREPLY[0]-} == */ ]] && compopt -o nospace ;;
     esac
     [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
 }

@@ -50,3 +50,5 @@ def test_views(model, tmp_path):
         assert str(mnt) in offered("warm", "")
         assert offered("warm", mnt, "model-q4_k_m") == ["model-q4_k_m.gguf"]
         assert offered("warm", mnt, "config.json", "model-q8") == ["model-q8_0.gguf"]
+        assert offered("warm", mnt, "tens") == ["tensors/"]
+        assert offered("warm", mnt, "tensors/model.norm.weight.n") == ["tensors/model.norm.weight.npy"]
