@@ -179,7 +179,7 @@ def test_a_storm_of_faults_on_fresh_mounts(model, tmp_path):
     source = model("llama2-12-layers")
     views = ["model-q4_k_m.gguf", "model-f32.gguf", "model.safetensors", "model-q8_0.gguf"]
     wholes = {name: rig.export(source, name) for name in views}
-    turns = int(os.environ.get("WEIGHTFS_TEST_STORMS") or max(1, int(4 / rig.SLOW)))
+    turns = int(os.environ.get("WEIGHTFS_TEST_STORMS") or max(4, int(20 / rig.SLOW)))
     for turn in range(turns):
         with rig.mounted(source, tmp_path / "mnt", "cache_size=16M", log=tmp_path / "log") as mnt:
             begin = time.monotonic()

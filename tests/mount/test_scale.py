@@ -148,3 +148,77 @@ def test_a_sparse_100_gb_model_lists_with_exact_sizes(tmp_path):
                 begin = time.monotonic()
                 assert len(file.read()) == 100_000
                 assert time.monotonic() - begin < 2 * rig.SLOW
+
+
+def test_a_sparse_model_of_a_thousand_shards(tmp_path):
+    """1.4 TB, 1,000 shards, 100,000 tensors: only the two ends are data, the rest are holes."""
+    source, mnt = tmp_path / "Deep-Llama", tmp_path / "mnt"
+    mnt.mkdir()
+    source.mkdir()
+    config, tensors = families.llama(
+        hidden=2048, inner=8704, layers=11_111, heads=32, kv=8, vocab=families.SPM_SIZE, rows=32000
+    )
+    for name, value in families.tokenizer_files("spm").items():
+        (source / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
+    (source / "config.json").write_bytes(families.sample.dumps(config))
+    elements = lambda shape: shape[0] * (shape[1] if len(shape) > 1 else 1)
+    names, weight_map, headers, data = sorted(tensors), {}, 0, 0
+    assert len(names) > 100_000 - 10
+    first, last = os.urandom(4096), bytes(range(64)) * 64
+    for number in range(1000):
+        part = names[number * len(names) // 1000 : (number + 1) * len(names) // 1000]
+        shard = source / ("model-%05d-of-01000.safetensors" % (number + 1))
+        header, order = families.sample.safetensors_header({name: ("BF16", tensors[name]) for name in part})
+        size = sum(2 * elements(tensors[name]) for name in part)
+        weight_map.update(dict.fromkeys(part, shard.name))
+        with open(shard, "wb") as out:
+            out.write(header)
+            if number == 0:
+                out.write(first)
+                first_tensor = order[0]
+            out.truncate(len(header) + size)
+            if number == 999:
+                out.seek(-len(last), os.SEEK_END)
+                out.write(last)
+                last_tensor = order[-1]
+        data += size
+    (source / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {"total_size": data}, "weight_map": weight_map})
+    )
+    assert data > 1.4e12
+    seconds = []
+    for turn in range(3):
+        begin = time.monotonic()
+        rig.weightfs("mount", source, mnt)
+        seconds.append(time.monotonic() - begin)
+        if turn < 2:
+            rig.weightfs("umount", mnt)
+    try:
+        assert min(seconds) < 1 * rig.SLOW, seconds
+        pid = rig.daemon_of(mnt)
+        assert len(os.listdir(mnt / "tensors")) == 2 * len(names)
+        with open(mnt / "model.safetensors", "rb") as file:
+            size = struct.unpack("<Q", file.read(8))[0]
+            header = json.loads(file.read(size))
+            assert os.fstat(file.fileno()).st_size == 8 + size + data
+            start, _ = header[first_tensor]["data_offsets"]
+            assert os.pread(file.fileno(), len(first), 8 + size + start) == first
+            _, end = header[last_tensor]["data_offsets"]
+            assert os.pread(file.fileno(), len(last) + 1, 8 + size + end - len(last)) == last and end == data
+        for name, width in (("model-bf16.gguf", 2), ("model-f32.gguf", 4)):
+            # Norms are float32 in both, and the last tensor is one; 32 bytes divide the size of each tensor.
+            whole = sum(elements(s) * (width if len(s) > 1 else 4) for s in tensors.values())
+            with open(mnt / name, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                assert whole < size < whole + 20_000_000
+                assert file.read(4) == b"GGUF"
+                values = os.pread(file.fileno(), 2 * len(last) + 1, size - 2 * len(last))
+                assert values == b"".join(b"\0\0" + last[i : i + 2] for i in range(0, len(last), 2))
+        with open(mnt / "tensors" / (first_tensor + ".npy"), "rb") as file:
+            values = file.read(2 * len(first) + 128)[-2 * len(first) :]
+            assert values == b"".join(b"\0\0" + first[i : i + 2] for i in range(0, len(first), 2))
+        assert len(os.listdir("/proc/%d/fd" % pid)) < 1000 + 64
+        if rig.SLOW == 1:
+            assert resident_kib(pid) < (512 + 32 + 200 + 3 * 12) * 1024, resident_kib(pid)
+    finally:
+        rig.weightfs("umount", mnt)
