@@ -2,6 +2,8 @@
 #ifndef WFS_KERNELS_LANES_AVX2_H
 #define WFS_KERNELS_LANES_AVX2_H
 
+#include "lanes_front4.h"
+
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +22,7 @@ static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf vf_div_where(vm m, vf a, vf b) { return _mm256_and_ps(m, _mm256_div_ps(a, b)); } /* 0 elsewhere */
 static inline vf vf_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 static inline vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); } /* a < b ? a : b */
 static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); } /* a > b ? a : b */
@@ -148,13 +151,25 @@ static inline float vf_reduce_max(vf a)
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
 
-/* ret[i] lane j = p[j * stride + i]. */
-static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
+/* The lanes where m, one after the other, from p on; LANES may be written. */
+static inline __m128i avx2_front(__m128i a, uint32_t chosen)
 {
-    vf a[8], b[8];
+    return _mm_shuffle_epi8(a, _mm_loadu_si128((const __m128i *)lanes_front4[chosen]));
+}
+static inline void vi_put_where(void *p, vm m, vi a)
+{
+    uint32_t chosen = vm_bits(m);
+    uint8_t *behind = (uint8_t *)p + 4 * __builtin_popcount(chosen & 15);
 
-    for (int i = 0; i < 8; i++)
-        a[i] = vf_load(p + (size_t)i * stride);
+    _mm_storeu_si128(p, avx2_front(_mm256_castsi256_si128(a), chosen & 15));
+    _mm_storeu_si128((__m128i *)behind, avx2_front(_mm256_extracti128_si256(a, 1), chosen >> 4));
+}
+static inline void vf_put_where(float *p, vm m, vf a) { vi_put_where(p, m, vf_bits(a)); }
+
+static inline void avx2_transpose(vf a[8], vf ret[8])
+{
+    vf b[8];
+
     for (int i = 0; i < 8; i += 2) {
         b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
         b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
@@ -169,6 +184,26 @@ static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
         ret[c] = _mm256_permute2f128_ps(a[c], a[4 + c], 0x20);
         ret[4 + c] = _mm256_permute2f128_ps(a[c], a[4 + c], 0x31);
     }
+}
+
+/* ret[i] lane j = p[j * stride + i]. */
+static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
+{
+    vf a[8];
+
+    for (int i = 0; i < 8; i++)
+        a[i] = vf_load(p + (size_t)i * stride);
+    avx2_transpose(a, ret);
+}
+
+/* ret[i] lane j = p[at[j] + i]. */
+static inline void vf_transpose_at(const float *p, const int32_t at[LANES], vf ret[LANES])
+{
+    vf a[8];
+
+    for (int i = 0; i < 8; i++)
+        a[i] = vf_load(p + at[i]);
+    avx2_transpose(a, ret);
 }
 
 /* Words for where there may not be enough for many lanes (with AVX-512 they have half as many): the same here. */

@@ -20,6 +20,7 @@ static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 static inline vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf vf_div_where(vm m, vf a, vf b) { return _mm512_maskz_div_ps(m, a, b); } /* 0 elsewhere */
 static inline vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 static inline vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); } /* a < b ? a : b */
 static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); } /* a > b ? a : b */
@@ -104,13 +105,14 @@ static inline uint32_t vi_reduce_max_u(vi a) { return _mm512_reduce_max_epu32(a)
 static inline float vf_reduce_min(vf a) { return _mm512_reduce_min_ps(a); }
 static inline float vf_reduce_max(vf a) { return _mm512_reduce_max_ps(a); }
 
-/* ret[i] lane j = p[j * stride + i]. */
-static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
-{
-    vf a[16], b[16];
+/* The lanes where m, one after the other, from p on; LANES may be written. */
+static inline void vi_put_where(void *p, vm m, vi a) { vi_store(p, _mm512_maskz_compress_epi32(m, a)); }
+static inline void vf_put_where(float *p, vm m, vf a) { vf_store(p, _mm512_maskz_compress_ps(m, a)); }
 
-    for (int i = 0; i < 16; i++)
-        a[i] = vf_load(p + (size_t)i * stride);
+static inline void avx512_transpose(vf a[16], vf ret[16])
+{
+    vf b[16];
+
     for (int i = 0; i < 16; i += 2) { /* pairs of rows: 1-element then 2-element interleave within 128 bits */
         b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
         b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
@@ -134,6 +136,26 @@ static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
         ret[8 + c] = _mm512_shuffle_f32x4(q01, q23, 0x88);
         ret[12 + c] = _mm512_shuffle_f32x4(q01, q23, 0xdd);
     }
+}
+
+/* ret[i] lane j = p[j * stride + i]. */
+static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
+{
+    vf a[16];
+
+    for (int i = 0; i < 16; i++)
+        a[i] = vf_load(p + (size_t)i * stride);
+    avx512_transpose(a, ret);
+}
+
+/* ret[i] lane j = p[at[j] + i]. */
+static inline void vf_transpose_at(const float *p, const int32_t at[LANES], vf ret[LANES])
+{
+    vf a[16];
+
+    for (int i = 0; i < 16; i++)
+        a[i] = vf_load(p + at[i]);
+    avx512_transpose(a, ret);
 }
 
 /* Words of half as many lanes, where there is not enough for LANES. */

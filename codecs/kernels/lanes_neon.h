@@ -5,6 +5,8 @@
 #ifndef WFS_KERNELS_LANES_NEON_H
 #define WFS_KERNELS_LANES_NEON_H
 
+#include "lanes_front4.h"
+
 #include <arm_neon.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +48,12 @@ NEON_2(vf, vf_add, vf, vaddq_f32)
 NEON_2(vf, vf_sub, vf, vsubq_f32)
 NEON_2(vf, vf_mul, vf, vmulq_f32)
 NEON_2(vf, vf_div, vf, vdivq_f32)
+static inline vf vf_div_where(vm m, vf x, vf y) /* 0 elsewhere */
+{
+    float32x4_t zero = vdupq_n_f32(0);
+
+    return (vf){ vbslq_f32(m.a, vdivq_f32(x.a, y.a), zero), vbslq_f32(m.b, vdivq_f32(x.b, y.b), zero) };
+}
 NEON_1(vf, vf_sqrt, vf, vsqrtq_f32)
 NEON_2(vf, vf_min, vf, neon_min)
 NEON_2(vf, vf_max, vf, neon_max)
@@ -244,18 +252,52 @@ static inline void neon_transpose(const float32x4_t in[4], float32x4_t ret[4])
     ret[3] = vcombine_f32(vget_high_f32(odd0), vget_high_f32(odd1));
 }
 
+/* The lanes where m, one after the other, from p on; LANES may be written. */
+static inline uint8x16_t neon_front(int32x4_t x, uint32_t chosen)
+{
+    return vqtbl1q_u8(vreinterpretq_u8_s32(x), vld1q_u8(lanes_front4[chosen]));
+}
+static inline void vi_put_where(void *p, vm m, vi x)
+{
+    uint32_t chosen = vm_bits(m);
+
+    vst1q_u8(p, neon_front(x.a, chosen & 15));
+    vst1q_u8((uint8_t *)p + 4 * __builtin_popcount(chosen & 15), neon_front(x.b, chosen >> 4));
+}
+static inline void vf_put_where(float *p, vm m, vf x) { vi_put_where(p, m, vf_bits(x)); }
+
+/* The columns column to column + 3 of eight rows. */
+static inline void neon_transpose_rows(const float32x4_t rows[8], int column, vf *ret)
+{
+    float32x4_t out[8];
+
+    neon_transpose(rows, out);
+    neon_transpose(rows + 4, out + 4);
+    for (int i = 0; i < 4; i++)
+        ret[column + i] = (vf){ out[i], out[4 + i] };
+}
+
 /* ret[i] lane j = p[j * stride + i]. */
 static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
 {
     for (int column = 0; column < 8; column += 4) {
-        float32x4_t in[8], out[8];
+        float32x4_t rows[8];
 
         for (int row = 0; row < 8; row++)
-            in[row] = vld1q_f32(p + (size_t)row * stride + column);
-        neon_transpose(in, out);
-        neon_transpose(in + 4, out + 4);
-        for (int i = 0; i < 4; i++)
-            ret[column + i] = (vf){ out[i], out[4 + i] };
+            rows[row] = vld1q_f32(p + (size_t)row * stride + column);
+        neon_transpose_rows(rows, column, ret);
+    }
+}
+
+/* ret[i] lane j = p[at[j] + i]. */
+static inline void vf_transpose_at(const float *p, const int32_t at[LANES], vf ret[LANES])
+{
+    for (int column = 0; column < 8; column += 4) {
+        float32x4_t rows[8];
+
+        for (int row = 0; row < 8; row++)
+            rows[row] = vld1q_f32(p + at[row] + column);
+        neon_transpose_rows(rows, column, ret);
     }
 }
 

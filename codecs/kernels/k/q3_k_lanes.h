@@ -3,80 +3,61 @@
  * (refine_lanes.h; with importance weights symmetric_lanes.h, then block by lane for the scales); what they leave aside
  * goes to plain C.
  */
-#include "q3_k.h"
-#include "refine_lanes.h"
+#include "q3_k_levels_lanes.h"
 #include "slots.h"
 
 enum { HALF = 4, SCALE_HALF = 32 }; /* the levels are -4 to 3, those of the scales -32 to 31 */
 
-/* The scales of a block from those of its sub-blocks, as q3_k_put_scales does it. */
-static inline void q3_k_put_scale_lanes(uint8_t *block, const float scales[Q3_K_SUBS], float ret_d[Q3_K_SUBS])
+/* The levels of block b by exact quotients; its scales are there. */
+static inline void q3_k_put_exact_levels(const float *x, const struct refine_found *found, int b, uint8_t *block)
 {
-    vf lowest = vf_set(-SCALE_HALF), highest = vf_set(SCALE_HALF - 1), amax = vf_set(0);
-    float largest, iscale, d;
-    uint32_t which = 0;
-    uint8_t six[Q3_K_SUBS];
-
-    for (int j = 0; j < Q3_K_SUBS; j += LANES)
-        amax = vf_max(vf_abs(vf_load(scales + j)), amax);
-    largest = vf_reduce_max(amax);
-    if (!(largest > 0x1p-60f && largest < 0x1p60f)) {
-        q3_k_put_scales(block, scales, ret_d);
-        return;
-    }
-    for (int j = 0; j < Q3_K_SUBS; j += LANES)
-        which |= vm_bits(vf_eq(vf_abs(vf_load(scales + j)), vf_set(largest))) << j;
-    iscale = -SCALE_HALF / scales[__builtin_ctz(which)];
-    d = k_put_scale(block + Q3_K_D, 1 / iscale);
-    for (int j = 0; j < Q3_K_SUBS; j += LANES) {
-        vf level = vf_round(vf_mul(vf_set(iscale), vf_load(scales + j)));
-
-        level = vf_max(vf_min(level, highest), lowest);
-        vf_store(ret_d + j, vf_mul(vf_set(d), level));
-        vi_put_bytes(six + j, vf_trunc(vf_sub(level, lowest)));
-    }
-    q3_k_put_six_bits(block + Q3_K_SCALES, six);
-}
-
-/* Is there a sub-block whose stored scale is 0 (it has the levels of the search) and whose levels may have moved? */
-static inline bool q3_k_keeps_moved(const float *d, const bool *moved)
-{
-    bool any = false;
-
-    for (int j = 0; j < Q3_K_SUBS; j++)
-        any |= (d[j] == 0) & moved[j];
-    return any;
-}
-
-static void q3_k_batch(const float *x, const float *weights, uint8_t *dst, int n)
-{
-    struct symmetric_found found;
-    struct refine_found refined;
-    float d[Q3_K_SUBS];
     uint8_t q[Q3_K_ELEMS];
 
-    (void)weights;
-    refine_run(x, n * Q3_K_SUBS, HALF, &found, &refined);
-    for (int b = 0; b < n; b++, x += Q3_K_ELEMS, dst += Q3_K_BYTES) {
-        int first = b * Q3_K_SUBS;
+    for (int j = 0; j < Q3_K_SUBS; j++) {
+        float d = k_get_scale(block + Q3_K_D) * (float)q3_k_scale(block + Q3_K_SCALES, j);
 
-        if (symmetric_odd(&found, first, Q3_K_SUBS)) {
+        if (d == 0 && found->moving[b] >> j & 1) { /* it keeps the levels of the search, which may have moved */
+            wfs_encode_q3_k_c(x, block, Q3_K_ELEMS);
+            return;
+        }
+        symmetric_put_exact(x + Q3_K_SUB * j, d, HALF, found->level_iscale[b * Q3_K_SUBS + j], found->tiny[b] >> j & 1,
+                            q + Q3_K_SUB * j);
+    }
+    q3_k_put_levels(block, q);
+}
+
+/* n blocks, at most REFINE_BLOCKS. */
+static void q3_k_batch(const float *x, uint8_t *dst, int n)
+{
+    struct refine_found found;
+    struct q3_k_scales scales = { .odd = 0 };
+
+    memset(found.scale, 0, sizeof found.scale); /* the lanes of blocks that are not there run too */
+    refine_run(x, n, HALF, &found);
+    for (int b = 0; b < n; b += LANES)
+        q3_k_scale_lanes(found.scale, &scales, b);
+    for (int b = 0; b < n; b++, x += Q3_K_ELEMS, dst += Q3_K_BYTES) {
+        if (found.odd[b] || scales.odd >> b & 1) {
             wfs_encode_q3_k_c(x, dst, Q3_K_ELEMS);
             continue;
         }
-        q3_k_put_scale_lanes(dst, found.scale + first, d);
-        if (q3_k_keeps_moved(d, refined.moved + first)) {
-            wfs_encode_q3_k_c(x, dst, Q3_K_ELEMS);
-            continue;
-        }
-        symmetric_put_levels(x, d, HALF, &found, first, q);
-        q3_k_put_levels(dst, q);
+        for (int i = 0; i < 3; i++)
+            memcpy(dst + Q3_K_SCALES + 4 * i, &scales.six_bits[i][b], 4);
+        put_u16(dst + Q3_K_D, scales.d[b]);
+        if (scales.exact >> b & 1 || !q3_k_put_level_lanes(x, &scales.inverse[0][b], dst))
+            q3_k_put_exact_levels(x, &found, b, dst);
     }
 }
 
 void VF_NAME(wfs_encode_q3_k)(const float *src, void *dst, size_t n_elems)
 {
-    k_encode_batches(q3_k_batch, src, NULL, dst, n_elems, Q3_K_BYTES);
+    uint8_t *block = dst;
+
+    for (size_t i = 0; i < n_elems; i += REFINE_BLOCKS * Q3_K_ELEMS, block += REFINE_BLOCKS * Q3_K_BYTES) {
+        size_t n = (n_elems - i) / Q3_K_ELEMS;
+
+        q3_k_batch(src + i, block, n < REFINE_BLOCKS ? (int)n : REFINE_BLOCKS);
+    }
 }
 
 /* The searches of all sub-blocks of n blocks; weights: their sums, for the next search. */
@@ -112,7 +93,7 @@ static inline void q3_k_scale_batch(const struct symmetric_found *found, const f
     symmetric_run(&s, SCALE_HALF);
     symmetric_store(&s, ret, 0);
     for (int b = 0; b < BATCH; b++)
-        symmetric_put_exact(found->scale + b * Q3_K_SUBS, 0, SCALE_HALF, ret, b, six[b]);
+        symmetric_put_exact(found->scale + b * Q3_K_SUBS, 0, SCALE_HALF, ret->level_iscale[b], ret->tiny[b], six[b]);
 }
 
 static void q3_k_weighted_batch(const float *x, const float *weights, uint8_t *dst, int n)

@@ -155,19 +155,18 @@ static inline vi symmetric_level_of(vf v, int half)
 }
 
 /*
- * The levels plus half of sub-block j of found: from the stored scale, or if that is 0, those of the search (0 for a
- * tiny sub-block).
+ * The levels plus half of a sub-block: from the stored scale, or if that is 0, those of the search (0 for a tiny
+ * sub-block).
  */
-static inline void symmetric_put_exact(const float *x, float d, int half, const struct symmetric_found *found, int j,
-                                       uint8_t *q)
+static inline void symmetric_put_exact(const float *x, float d, int half, float level_iscale, bool tiny, uint8_t *q)
 {
     for (int i = 0; i < SYMMETRIC_SUB; i += LANES) {
         if (d != 0) /* a NaN is not zero */
             vi_put_bytes(q + i, symmetric_level_of(vf_div(vf_load(x + i), vf_set(d)), half));
-        else if (found->tiny[j])
+        else if (tiny)
             vi_put_bytes(q + i, vf_bits(vf_set(0)));
         else
-            vi_put_bytes(q + i, symmetric_level_of(vf_mul(vf_set(found->level_iscale[j]), vf_load(x + i)), half));
+            vi_put_bytes(q + i, symmetric_level_of(vf_mul(vf_set(level_iscale), vf_load(x + i)), half));
     }
 }
 
@@ -203,7 +202,7 @@ static inline void symmetric_put_levels(const float *x, const float *d, int half
     }
     for (int j = 0; j < BATCH_MAX_SUBS; j++, x += SYMMETRIC_SUB, q += SYMMETRIC_SUB) {
         if (!(near >> j & 1) || !symmetric_put_near(x, inverse[j], half, q))
-            symmetric_put_exact(x, d[j], half, found, first + j, q);
+            symmetric_put_exact(x, d[j], half, found->level_iscale[first + j], found->tiny[first + j], q);
     }
 }
 

@@ -54,7 +54,7 @@ static inline bool weighted_put_symmetric(const float *x, int half, const struct
     if (found->odd[j])
         return false;
     legacy_put_found(block, found->scale[j]);
-    symmetric_put_exact(x, 0, half, found, j, q);
+    symmetric_put_exact(x, 0, half, found->level_iscale[j], found->tiny[j], q);
     return true;
 }
 
