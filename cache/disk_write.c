@@ -255,16 +255,30 @@ static void wait_for_work(struct wfs_disk *d) /* locked */
         ;
 }
 
+/*
+ * Writing takes its turn with the conversions: a thread that gets a little too late to it drops tiles for good. Reading
+ * whole files through may wait. Only for root, as others do not get back what they have given up.
+ */
+static void step_back(int nice)
+{
+    if (geteuid() == 0)
+        setpriority(PRIO_PROCESS, (id_t)gettid(), nice);
+}
+
 static void finish_views(struct wfs_disk *d)
 {
+    int usual = getpriority(PRIO_PROCESS, (id_t)gettid());
     bool unfinished;
 
     pthread_mutex_lock(&d->lock);
     unfinished = d->unfinished;
     d->unfinished = false;
     pthread_mutex_unlock(&d->lock);
-    if (unfinished)
-        each_view(d, finish_view);
+    if (!unfinished)
+        return;
+    step_back(usual + NICE);
+    each_view(d, finish_view);
+    step_back(usual);
 }
 
 void *wfs_disk_thread(void *arg)
@@ -273,7 +287,6 @@ void *wfs_disk_thread(void *arg)
     uint64_t stamped = wfs_now_ns(), busy = stamped, now;
     bool stopping, worked;
 
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* of this thread: readers' conversions go first */
     wfs_disk_first_look(d);
     do {
         pthread_mutex_lock(&d->lock);

@@ -276,7 +276,7 @@ static int check_resident(struct warming *w)
 {
     uint64_t total = 0, there = 0;
     bool kept_on_disk = check_disk_cache(w);
-    char size[16], kept[16];
+    char size[16], gone[16];
 
     for (size_t i = 0; i < w->n_views; i++) {
         total += w->views[i].size;
@@ -284,9 +284,8 @@ static int check_resident(struct warming *w)
     }
     if (there == total || (kept_on_disk && w->disk.on))
         return 0;
-    return wfs_error_set(&w->err, ENOMEM, "all was made, but of %s only %s are still in memory; the rest was dropped "
-                                          "again and will be made anew", wfs_human_bytes(total, size, sizeof size),
-                         wfs_human_bytes(there, kept, sizeof kept));
+    return wfs_error_set(&w->err, ENOMEM, "all was made, but %s of %s are no longer in memory and will be made anew",
+                         wfs_human_bytes(total - there, gone, sizeof gone), wfs_human_bytes(total, size, sizeof size));
 }
 
 static void *warm_all(void *arg)

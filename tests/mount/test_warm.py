@@ -178,4 +178,4 @@ def test_more_than_memory_is_warned_of(own, tmp_path, group):
             preexec_fn=lambda: (group / "cgroup.procs").write_text(str(os.getpid())),
         )
     assert "warning: " in run.err and "there is memory for 64.0 MiB" in run.err, run
-    assert "all was made" in run.err and "are still in memory" in run.err, run
+    assert "all was made" in run.err and "are no longer in memory" in run.err, run
