@@ -10,9 +10,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
+
+enum { TAKE_TRIES = 200 }; /* 10 ms apart */
 
 static int check_device(struct wfs_error *err)
 {
@@ -143,6 +147,21 @@ static int check_mounted(const char *path, struct wfs_error *err)
     }
     wfs_mount_info_done(&mounted);
     return r;
+}
+
+int wfs_preflight_take(const char *mountpoint, int *ret_lock, struct wfs_error *err)
+{
+    static const struct timespec pause = { 0, 10000000 };
+    WFS_CLEANUP(wfs_close) int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r;
+
+    for (int i = 0; i < TAKE_TRIES && fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
+        nanosleep(&pause, NULL);
+    r = check_mounted(mountpoint, err);
+    if (r < 0)
+        return r;
+    *ret_lock = wfs_steal_fd(&fd);
+    return 0;
 }
 
 static int check_mountpoint(const char *mountpoint, char **ret, struct wfs_error *err)

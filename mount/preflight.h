@@ -12,6 +12,13 @@
 int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_options *options, char **ret_mountpoint,
                   struct wfs_error *err);
 
+/*
+ * Looks once more what is mounted there, right before mounting. *ret_lock: a descriptor that the caller closes once it has
+ * mounted; another weightfs that starts on the folder meanwhile waits for that, two seconds at most (-1: the folder
+ * cannot be opened, and nobody waits). 0 or a negative errno with a message.
+ */
+int wfs_preflight_take(const char *mountpoint, int *ret_lock, struct wfs_error *err);
+
 /* Whether a folder has entries, which a mount on it hides. False when it cannot be looked at. */
 bool wfs_preflight_has_entries(const char *folder);
 

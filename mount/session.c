@@ -192,6 +192,17 @@ static void start_passthrough(struct session *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Whether the mount answers: 0 or -1 with errno. Where it has ended already it is the folder below that does. */
+static int look_at_own(const struct session *s)
+{
+    struct stat st;
+
+    if (stat(s->request->mountpoint, &st) < 0)
+        return -1;
+    errno = ENOTCONN;
+    return st.st_dev == makedev(0, s->minor) ? 0 : -1;
+}
+
 /*
  * The control thread: tells the starter when the mount serves (a stat of the root is answered), then waits for a signal
  * or the end of the loop, and sees to it that the end does not take long.
@@ -202,12 +213,11 @@ static void *control_main(void *arg)
     struct pollfd events[] = { { s->signal_fd, POLLIN, 0 }, { s->loop_ended, POLLIN, 0 } };
     struct pollfd done = { s->all_done, POLLIN, 0 };
     bool end_now = false;
-    struct stat st;
     char name[16];
 
     wfs_holders_thread_name(s->minor, name, sizeof name);
     pthread_setname_np(pthread_self(), name);
-    if (stat(s->request->mountpoint, &st) == 0) {
+    if (look_at_own(s) == 0) {
         raise_readahead(s);
         start_passthrough(s);
         end_now = wfs_daemon_serving(s->request->daemon) < 0;
@@ -297,9 +307,12 @@ static int make_fuse_session(struct session *s, struct wfs_error *err)
 
 static int mount_it(struct session *s, struct wfs_error *err)
 {
+    WFS_CLEANUP(wfs_close) int lock = -1;
     struct wfs_mount_info mounted;
-    int r;
+    int r = wfs_preflight_take(s->request->mountpoint, &lock, err);
 
+    if (r < 0)
+        return r;
     errno = 0;
     if (fuse_session_mount(s->se, s->request->mountpoint) != 0) {
         int why = errno ? errno : EIO;
@@ -318,17 +331,28 @@ static int mount_it(struct session *s, struct wfs_error *err)
     return wfs_error_set(err, EIO, "%s: mounted, but not found in /proc/self/mountinfo", s->request->mountpoint);
 }
 
-static void serve_loop(struct session *s)
+/* Until the mount ends. Not 0: nobody answers, and it is still there. */
+static int serve_loop(struct session *s)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
+    int r;
 
     if (!config)
-        return;
+        return -ENOMEM;
     fuse_loop_cfg_set_clone_fd(config, 1);
     fuse_loop_cfg_set_max_threads(config, LOOP_THREADS);
     fuse_loop_cfg_set_idle_threads(config, LOOP_THREADS);
-    fuse_session_loop_mt(s->se, config);
+    r = fuse_session_loop_mt(s->se, config);
     fuse_loop_cfg_destroy(config);
+    return r;
+}
+
+/* Whether the kernel still takes answers. */
+static bool is_connected(const struct session *s)
+{
+    struct pollfd device = { fuse_session_fd(s->se), 0, 0 };
+
+    return poll(&device, 1, 0) == 0;
 }
 
 /* From a mounted session to its end. */
@@ -346,7 +370,8 @@ static int serve(struct session *s, struct wfs_error *err)
         return wfs_error_set(err, r, "cannot start a thread: %s", strerror(r));
     }
     wfs_prune_start(s->skin, s->se); /* without it, old files are let go when the kernel needs the memory */
-    serve_loop(s);
+    if (serve_loop(s) != 0 && is_connected(s)) /* no thread could be started */
+        end_mount(s); /* else all who ask wait for ever, the control thread too */
     signal_event(s->loop_ended);
     wfs_prune_stop(s->skin);
     wfs_skin_wait_idle(s->skin);

@@ -1,5 +1,7 @@
 """Mounting, daemonising, dying and unmounting."""
 
+import contextlib
+import ctypes
 import errno
 import os
 import pathlib
@@ -465,3 +467,43 @@ def test_too_few_descriptors_are_raised_or_said(model, tmp_path):
     run = rig.weightfs("mount", model("llama2-12-layers"), mnt, check=False, preexec_fn=hard)
     rig.detach(mnt)
     assert run.code == 1 and ("descriptor" in run.err or "open files" in run.err), run
+
+
+@pytest.mark.skipif(rig.SLOW != 1, reason="sanitizers need the address space")
+def test_without_threads_a_mount_serves_or_ends(model, tmp_path):
+    """From too little address space for any thread to enough for all: none leaves a mount that nobody answers."""
+    import resource
+
+    source, mnt, codes = model("llama2-12-layers"), tmp_path / "mnt", set()
+    right = rig.export(source, "model-q8_0.gguf")
+    mnt.mkdir()
+    for mib in range(60, 420, 15):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+        try:
+            run = rig.weightfs("mount", "-o", "workers=2", source, mnt, timeout=10, check=False, preexec_fn=limit)
+            codes.add(run.code)
+            assert run.code == 0 or (run.code == 1 and run.err and not rig.is_mounted(mnt)), run
+            with contextlib.suppress(OSError):  # libfuse ends a mount one of whose threads finds no memory to begin with
+                assert (mnt / "model-q8_0.gguf").read_bytes() == right
+            rig.weightfs("umount", mnt, check=False)
+        finally:
+            if rig.is_mounted(mnt):
+                ctypes.CDLL(None).umount2(bytes(mnt), 3)  # MNT_FORCE | MNT_DETACH: it may hang
+    assert codes == {0, 1}
+
+
+def test_of_two_that_start_on_one_mountpoint_one_is_refused(model, tmp_path):
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    for _ in range(5):
+        command = [rig.BIN, "mount", model("llama2-12-layers"), mnt]
+        both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [process.communicate(timeout=30 * rig.SLOW)[1] for process in both]
+        try:
+            assert sorted(process.returncode for process in both) == [0, 1], said
+            assert "already shows" in said[0] + said[1]
+            rig.weightfs("umount", mnt)
+            assert not rig.is_mounted(mnt)
+        finally:
+            while rig.is_mounted(mnt):
+                rig.detach(mnt)
