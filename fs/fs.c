@@ -44,7 +44,7 @@ struct wfs_fs {
     struct wfs_disk *disk; /* NULL: no disk cache */
     bool disk_is_local;
     struct wfs_digest_memory digests;
-    char *source_path;
+    char *source_path, *source_given;
 
     pthread_mutex_t lock; /* outermost here; protects what follows */
     pthread_cond_t idle;  /* n_busy became 0 */
@@ -105,6 +105,11 @@ struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs)
 const char *wfs_fs_source_path(const struct wfs_fs *fs)
 {
     return fs->source_path;
+}
+
+const char *wfs_fs_source_given(const struct wfs_fs *fs)
+{
+    return fs->source_given;
 }
 
 bool wfs_fs_source_is_local(struct wfs_fs *fs, bool *ret_stacked)
@@ -516,7 +521,8 @@ static int open_all(struct wfs_fs *fs, const char *path, struct wfs_error *err)
     if (r < 0)
         return r;
     fs->source_path = strdup(source->path);
-    r = fs->source_path ? wfs_engine_new(&options, &fs->engine, err) : wfs_error_set(err, ENOMEM, "out of memory");
+    fs->source_given = wfs_source_given(source);
+    r = fs->source_path && fs->source_given ? wfs_engine_new(&options, &fs->engine, err) : wfs_error_nomem(err);
     if (r < 0) {
         wfs_source_close(source);
         return r;
@@ -543,12 +549,11 @@ int wfs_fs_open(const char *path, const struct wfs_fs_options *options, struct w
         r = open_disk(fs, options->disk_cache, err);
     if (r == 0)
         r = open_all(fs, path, err);
-    if (r < 0) {
+    if (r == 0)
+        *ret = fs;
+    else
         wfs_fs_close(fs);
-        return r;
-    }
-    *ret = fs;
-    return 0;
+    return r;
 }
 
 /* False when something still hangs with the source. */
@@ -588,6 +593,7 @@ void wfs_fs_close(struct wfs_fs *fs)
         wfs_gguf_recipe_unref(fs->options.recipes[i]);
     free(fs->options.recipes);
     free(fs->source_path);
+    free(fs->source_given);
     pthread_cond_destroy(&fs->idle);
     pthread_mutex_destroy(&fs->lock);
     free(fs);

@@ -52,7 +52,8 @@ struct wfs_engine *wfs_fs_engine(struct wfs_fs *fs);
 
 /* Once this filesystem is mounted: the mount's st_dev. Links of the source that lead into it are left out. */
 void wfs_fs_set_own_dev(struct wfs_fs *fs, dev_t dev);
-const char *wfs_fs_source_path(const struct wfs_fs *fs);
+const char *wfs_fs_source_path(const struct wfs_fs *fs); /* of the folder */
+const char *wfs_fs_source_given(const struct wfs_fs *fs); /* that, or of the one file when it was opened by that */
 
 /* A generation: an immutable tree. Nodes live as long as a reference to their generation is held. */
 struct wfs_generation;

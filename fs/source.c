@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -133,6 +134,13 @@ struct wfs_source *wfs_source_ref(struct wfs_source *s)
 {
     atomic_fetch_add(&s->refs, 1);
     return s;
+}
+
+char *wfs_source_given(const struct wfs_source *s)
+{
+    char *given;
+
+    return asprintf(&given, "%s%s%s", s->path, s->only ? "/" : "", s->only ? s->only : "") < 0 ? NULL : given;
 }
 
 void wfs_source_close(struct wfs_source *s)

@@ -86,6 +86,9 @@ int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_
 struct wfs_source *wfs_source_ref(struct wfs_source *s);
 void wfs_source_close(struct wfs_source *s);
 
+/* The path of the folder, or of the one file when it was opened by that: the caller's to free; NULL: out of memory. */
+char *wfs_source_given(const struct wfs_source *s);
+
 /* The file with this relative path, or NULL. */
 struct wfs_source_file *wfs_source_find(const struct wfs_source *s, const char *path);
 

@@ -75,7 +75,7 @@ static int inform(struct wfs_opened *o, const struct wfs_arguments *args, struct
 
     if (r < 0)
         return wfs_error_set(err, -r, "%s: %s", wfs_fs_source_path(o->fs), strerror(-r));
-    printf("source:       %s\n", escaped(wfs_fs_source_path(o->fs), text, sizeof text));
+    printf("source:       %s\n", escaped(wfs_fs_source_given(o->fs), text, sizeof text));
     printf("architecture: %s\n", info.architecture[0] ? escaped(info.architecture, text, sizeof text) : "not known");
     if (info.gguf_reason)
         printf("no GGUF:      %s\n", info.gguf_reason);

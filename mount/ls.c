@@ -178,7 +178,7 @@ static int list_text(struct wfs_opened *o, bool all, struct wfs_error *err)
     char source[1200], hint[400];
     struct wfs_model_info model = { 0 };
 
-    wfs_escape(source, sizeof source, wfs_fs_source_path(o->fs), strlen(wfs_fs_source_path(o->fs)));
+    wfs_escape(source, sizeof source, wfs_fs_source_given(o->fs), strlen(wfs_fs_source_given(o->fs)));
     wfs_generation_model_info(o->generation, &model);
     printf("%s%s\n", source,
            model.model ? "" : wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));

@@ -112,7 +112,7 @@ static int explain_absence(struct wfs_opened *o, const char *path, struct wfs_er
                              model.model ? "" : wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
     wfs_suggest_text(&search.near, "", text, sizeof text);
     return wfs_error_set(err, ENOENT, "there is no file %s%s `weightfs ls --all %s` lists what is there", path,
-                         text[0] ? text : ";", wfs_fs_source_path(o->fs));
+                         text[0] ? text : ";", wfs_fs_source_given(o->fs));
 }
 
 int wfs_opened_find(struct wfs_opened *o, const char *view, const struct wfs_node **ret_node,

@@ -34,7 +34,7 @@ static void describe(struct wfs_fs *fs, struct wfs_generation *g, char *ret, siz
     struct wfs_model_info model;
     struct count c = { 0 };
 
-    wfs_escape(source, sizeof source, wfs_fs_source_path(fs), strlen(wfs_fs_source_path(fs)));
+    wfs_escape(source, sizeof source, wfs_fs_source_given(fs), strlen(wfs_fs_source_given(fs)));
     wfs_generation_model_info(g, &model);
     wfs_generation_each_view(g, count_withheld, &c);
     if (c.n == 0)

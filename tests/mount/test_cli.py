@@ -431,6 +431,7 @@ def test_mount_says_what_it_withholds(model, tmp_path):
     (tmp_path / "empty").mkdir()
     hub = tmp_path / "models--org--name"
     (hub / "snapshots" / ("0" * 40)).mkdir(parents=True)
+    one = model("llama2-model") / "model.safetensors"
     odd = ["--view", "odd.gguf q4_k_m output=q4_k"]
     odder = [*odd, "--view", "model.gguf q4_k_m tensor-type=ffn_down=iq1_s"]
     for source, words, *options in [
@@ -440,6 +441,7 @@ def test_mount_says_what_it_withholds(model, tmp_path):
         (hub, ["no weights found", "snapshots/" + "0" * 40]),
         (model("unknown-arch"), ["views are withheld", "is not supported", "weightfs ls"]),
         (model("no-tokenizer"), ["views are withheld", "tokenizer", "weightfs ls"]),
+        (one, ["views are withheld", "the source is one file", "`weightfs ls %s`" % one]),
     ]:
         mnt = tmp_path / "mnt"
         mnt.mkdir(exist_ok=True)
