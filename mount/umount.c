@@ -35,8 +35,9 @@ static void wait_for_daemon(pid_t pid)
     WFS_CLEANUP(wfs_close) int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
     struct pollfd gone = { fd, POLLIN, 0 };
 
-    if (fd >= 0)
-        poll(&gone, 1, WAIT_MS);
+    if (fd >= 0 && poll(&gone, 1, WAIT_MS) == 0)
+        fprintf(stderr, "weightfs umount: note: the mount is gone, but its process (pid %ld) has not ended yet\n",
+                (long)pid);
 }
 
 static int unmount(const char *mountpoint, bool lazy, struct wfs_error *err)

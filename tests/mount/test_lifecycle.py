@@ -173,6 +173,19 @@ def test_an_open_interrupted_by_a_timer_is_opened_when_the_source_comes_back(mod
                 os.kill(pid, signal.SIGCONT)
 
 
+def test_umount_says_that_a_stopped_process_has_not_ended(model, tmp_path):
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    rig.weightfs("mount", model("mixed-dtypes"), mnt)
+    pid = rig.daemon_of(mnt)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert "(pid %d) has not ended" % pid in rig.weightfs("umount", mnt).err
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    rig.wait_for(lambda: rig.process_ended(pid), 5, "the end of the daemon")
+
+
 def test_kill_and_mount_again_over_the_dead_mount(model, tmp_path):
     source, mnt = model("mixed-dtypes"), tmp_path / "mnt"
     mnt.mkdir()
