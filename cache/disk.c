@@ -92,6 +92,13 @@ int wfs_disk_open_at(int folder, const char *name, int flags)
 
 /* ---- state ---- */
 
+const char *wfs_disk_state_name(enum wfs_disk_state state)
+{
+    static const char *const names[] = { "on", "read-only", "off" };
+
+    return names[state];
+}
+
 bool wfs_disk_is(const struct wfs_disk *d, enum wfs_disk_state worst)
 {
     return atomic_load_explicit(&d->state, memory_order_relaxed) <= (int)worst;

@@ -66,6 +66,7 @@ bool wfs_disk_stop(struct wfs_disk *d);
 void wfs_disk_free(struct wfs_disk *d); /* stopped, and no view is left */
 
 enum wfs_disk_state { WFS_DISK_ON, WFS_DISK_READ_ONLY, WFS_DISK_OFF };
+const char *wfs_disk_state_name(enum wfs_disk_state state); /* "on", "read-only", "off" */
 
 struct wfs_disk_stats {
     enum wfs_disk_state state;

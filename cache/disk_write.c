@@ -267,8 +267,8 @@ static void step_back(int nice)
 
 static void finish_views(struct wfs_disk *d)
 {
-    int usual = getpriority(PRIO_PROCESS, (id_t)gettid());
     bool unfinished;
+    int usual;
 
     pthread_mutex_lock(&d->lock);
     unfinished = d->unfinished;
@@ -276,6 +276,7 @@ static void finish_views(struct wfs_disk *d)
     pthread_mutex_unlock(&d->lock);
     if (!unfinished)
         return;
+    usual = getpriority(PRIO_PROCESS, (id_t)gettid());
     step_back(usual + NICE);
     each_view(d, finish_view);
     step_back(usual);

@@ -174,13 +174,12 @@ static void put_counters(const struct wfs_generation *g, struct wfs_buf *b)
 
 static void put_disk(const struct wfs_generation *g, struct wfs_buf *b)
 {
-    static const char *const states[] = { "on", "read-only", "off" };
     struct wfs_disk_stats s;
 
     if (!wfs_fs_disk(g->fs))
         return;
     wfs_disk_stats(wfs_fs_disk(g->fs), &s);
-    wfs_buf_printf(b, " \"disk_cache\": {\"state\": \"%s\", ", states[s.state]);
+    wfs_buf_printf(b, " \"disk_cache\": {\"state\": \"%s\", ", wfs_disk_state_name(s.state));
     put_text(b, "reason", s.reason);
     wfs_buf_printf(b, ", \"shared\": %s, \"limit\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"hits\": %" PRIu64
                       ", \"misses\": %" PRIu64 ", \"damaged\": %" PRIu64 ", \"bytes_read\": %" PRIu64,

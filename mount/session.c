@@ -171,7 +171,6 @@ static void tell_withheld(struct session *s)
 /* The log has it already. */
 static void tell_disk(const struct session *s)
 {
-    static const char *const states[] = { "on", "read-only", "off" };
     struct wfs_disk *disk = wfs_fs_disk(s->fs);
     struct wfs_disk_stats stats;
 
@@ -180,7 +179,7 @@ static void tell_disk(const struct session *s)
     wfs_disk_stats(disk, &stats);
     if (stats.state != WFS_DISK_ON)
         fprintf(stderr, "weightfs: the disk cache %s is %s until the next mount: %s\n",
-                s->request->options->fs.disk_cache, states[stats.state], stats.reason);
+                s->request->options->fs.disk_cache, wfs_disk_state_name(stats.state), stats.reason);
 }
 
 /* On the control thread: the mount may have ended already. */

@@ -98,10 +98,10 @@ static int say_absent(struct warming *w, const char *name, const cJSON *root)
     const cJSON *views = root ? wfs_json_get(root, "views") : NULL;
     struct wfs_suggestion near;
     char text[100], shown[1200];
-    const char *source;
+    const char *source = root ? wfs_json_string(wfs_json_get(root, "source")) : NULL;
 
-    source = root ? wfs_json_string(wfs_json_get(root, "source")) : NULL;
-    wfs_escape(shown, sizeof shown, source ? source : "SOURCE", source ? strlen(source) : 6);
+    source = source ? source : "SOURCE";
+    wfs_escape(shown, sizeof shown, source, strlen(source));
     wfs_suggest_begin(&near, name);
     for (const cJSON *item = views ? views->child : NULL; item; item = item->next) {
         const char *path = wfs_json_string(wfs_json_get(item, "path"));

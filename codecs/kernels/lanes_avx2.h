@@ -166,7 +166,8 @@ static inline void vi_put_where(void *p, vm m, vi a)
 }
 static inline void vf_put_where(float *p, vm m, vf a) { vi_put_where(p, m, vf_bits(a)); }
 
-static inline void avx2_transpose(vf a[8], vf ret[8])
+/* ret[i] lane j = a[j] lane i; a is used up. */
+static inline void vf_transpose_rows(vf a[LANES], vf ret[LANES])
 {
     vf b[8];
 
@@ -186,25 +187,7 @@ static inline void avx2_transpose(vf a[8], vf ret[8])
     }
 }
 
-/* ret[i] lane j = p[j * stride + i]. */
-static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
-{
-    vf a[8];
-
-    for (int i = 0; i < 8; i++)
-        a[i] = vf_load(p + (size_t)i * stride);
-    avx2_transpose(a, ret);
-}
-
-/* ret[i] lane j = p[at[j] + i]. */
-static inline void vf_transpose_at(const float *p, const int32_t at[LANES], vf ret[LANES])
-{
-    vf a[8];
-
-    for (int i = 0; i < 8; i++)
-        a[i] = vf_load(p + at[i]);
-    avx2_transpose(a, ret);
-}
+#include "lanes_transpose.h"
 
 /* Words for where there may not be enough for many lanes (with AVX-512 they have half as many): the same here. */
 #define SHORT_LANES LANES

@@ -109,7 +109,8 @@ static inline float vf_reduce_max(vf a) { return _mm512_reduce_max_ps(a); }
 static inline void vi_put_where(void *p, vm m, vi a) { vi_store(p, _mm512_maskz_compress_epi32(m, a)); }
 static inline void vf_put_where(float *p, vm m, vf a) { vf_store(p, _mm512_maskz_compress_ps(m, a)); }
 
-static inline void avx512_transpose(vf a[16], vf ret[16])
+/* ret[i] lane j = a[j] lane i; a is used up. */
+static inline void vf_transpose_rows(vf a[LANES], vf ret[LANES])
 {
     vf b[16];
 
@@ -138,25 +139,7 @@ static inline void avx512_transpose(vf a[16], vf ret[16])
     }
 }
 
-/* ret[i] lane j = p[j * stride + i]. */
-static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
-{
-    vf a[16];
-
-    for (int i = 0; i < 16; i++)
-        a[i] = vf_load(p + (size_t)i * stride);
-    avx512_transpose(a, ret);
-}
-
-/* ret[i] lane j = p[at[j] + i]. */
-static inline void vf_transpose_at(const float *p, const int32_t at[LANES], vf ret[LANES])
-{
-    vf a[16];
-
-    for (int i = 0; i < 16; i++)
-        a[i] = vf_load(p + at[i]);
-    avx512_transpose(a, ret);
-}
+#include "lanes_transpose.h"
 
 /* Words of half as many lanes, where there is not enough for LANES. */
 #define SHORT_LANES 8

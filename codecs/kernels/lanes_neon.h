@@ -266,40 +266,22 @@ static inline void vi_put_where(void *p, vm m, vi x)
 }
 static inline void vf_put_where(float *p, vm m, vf x) { vi_put_where(p, m, vf_bits(x)); }
 
-/* The columns column to column + 3 of eight rows. */
-static inline void neon_transpose_rows(const float32x4_t rows[8], int column, vf *ret)
-{
-    float32x4_t out[8];
-
-    neon_transpose(rows, out);
-    neon_transpose(rows + 4, out + 4);
-    for (int i = 0; i < 4; i++)
-        ret[column + i] = (vf){ out[i], out[4 + i] };
-}
-
-/* ret[i] lane j = p[j * stride + i]. */
-static inline void vf_transpose(const float *p, size_t stride, vf ret[LANES])
+/* ret[i] lane j = a[j] lane i; a is used up. */
+static inline void vf_transpose_rows(vf a[LANES], vf ret[LANES])
 {
     for (int column = 0; column < 8; column += 4) {
-        float32x4_t rows[8];
+        float32x4_t rows[8], out[8];
 
         for (int row = 0; row < 8; row++)
-            rows[row] = vld1q_f32(p + (size_t)row * stride + column);
-        neon_transpose_rows(rows, column, ret);
+            rows[row] = column ? a[row].b : a[row].a;
+        neon_transpose(rows, out);
+        neon_transpose(rows + 4, out + 4);
+        for (int i = 0; i < 4; i++)
+            ret[column + i] = (vf){ out[i], out[4 + i] };
     }
 }
 
-/* ret[i] lane j = p[at[j] + i]. */
-static inline void vf_transpose_at(const float *p, const int32_t at[LANES], vf ret[LANES])
-{
-    for (int column = 0; column < 8; column += 4) {
-        float32x4_t rows[8];
-
-        for (int row = 0; row < 8; row++)
-            rows[row] = vld1q_f32(p + at[row] + column);
-        neon_transpose_rows(rows, column, ret);
-    }
-}
+#include "lanes_transpose.h"
 
 /* Words for where there may not be enough for many lanes (with AVX-512 they have half as many): the same here. */
 #define SHORT_LANES LANES

@@ -202,6 +202,20 @@ def tokenizer_files(kind):
     return {"tokenizer.json": data, "tokenizer_config.json": config}
 
 
+def write_files(folder, files):
+    """{file name: bytes or JSON value} into a folder; None: no such file."""
+    for name, value in files.items():
+        if value is not None:
+            (folder / name).write_bytes(value if isinstance(value, bytes) else sample.dumps(value))
+
+
+def begin_model(folder, config, tokenizer):
+    """A new folder with all of a model but its weights."""
+    files = {"config.json": config, **tokenizer_files(tokenizer)}
+    folder.mkdir()
+    write_files(folder, files)
+
+
 # ---- families: (config, {tensor name: shape})
 
 

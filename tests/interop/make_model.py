@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from cases import CASES
-from families import encode, sample, tokenizer_files, weights
+from families import encode, sample, tokenizer_files, weights, write_files
 
 
 def split(tensors, dtype, shards):
@@ -40,9 +40,7 @@ def make(name, root):
     if root.exists():
         shutil.rmtree(root)
     folder.mkdir(parents=True)
-    for file, value in files.items():
-        if value is not None:
-            (folder / file).write_bytes(value if isinstance(value, bytes) else sample.dumps(value))
+    write_files(folder, files)
 
     groups = split(case.tensors, case.dtype, abs(case.shards))
     shard_names = ["model-%05d-of-%05d.safetensors" % (i + 1, len(groups)) for i in range(len(groups))]

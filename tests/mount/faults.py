@@ -1,7 +1,6 @@
 """A source that stalls, fails and changes on demand, and readers to be blocked by it."""
 
 import contextlib
-import json
 import os
 import pathlib
 import subprocess
@@ -99,10 +98,6 @@ def drop_pages(path):
 def place(whole, part):
     """Where the end of a shard lies in the merged file: the first byte of a page, more of the shard before it."""
     return whole.index(part[-8192:]) // 4096 * 4096
-
-
-def stats(mnt):
-    return json.loads(rig.weightfs("stats", "--json", mnt).out)
 
 
 def lines_of(log, *parts):

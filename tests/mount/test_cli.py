@@ -228,9 +228,9 @@ def test_verify(model, tmp_path):
 def test_stats_needs_a_mount(model, tmp_path):
     assert str(tmp_path) in rig.weightfs("stats", tmp_path, code=1).err
     with rig.mounted(model("llama2-model"), tmp_path / "mnt") as mnt:
-        before = json.loads(rig.weightfs("stats", "--json", mnt).out)
+        before = rig.stats(mnt)
         rig.file_hash(mnt / "model-q4_k_m.gguf")
-        after = json.loads(rig.weightfs("stats", "--json", mnt).out)
+        after = rig.stats(mnt)
         assert before != after
         text = json.dumps(after)
         assert "io_uring" in text

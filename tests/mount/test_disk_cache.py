@@ -34,15 +34,11 @@ def right():
     return get
 
 
-def stats(mnt):
-    return json.loads(rig.weightfs("stats", "--json", mnt).out)
-
-
 def wait_stats(mnt, condition, seconds=20):
     seen = {}
 
     def look():
-        seen.update(stats(mnt))
+        seen.update(rig.stats(mnt))
         return condition(seen["disk_cache"])
 
     rig.wait_for(look, seconds, lambda: "disk_cache %r" % seen)
@@ -57,8 +53,8 @@ def fill(source, tmp_path, folder, right, name="fill", *options):
     """Has every tile of the view written by a mount that ends."""
     with rig.mounted(source, tmp_path / name, "disk_cache=%s" % folder, *options) as mnt:
         assert (mnt / VIEW).read_bytes() == right(source)
-        wait_stats(mnt, lambda d: d["tiles_written"] == stats(mnt)["cache"]["tiles_made"])
-        return stats(mnt)
+        wait_stats(mnt, lambda d: d["tiles_written"] == rig.stats(mnt)["cache"]["tiles_made"])
+        return rig.stats(mnt)
 
 
 def used(folder):
@@ -79,7 +75,7 @@ def test_tiles_survive_a_restart(source, right, tmp_path):
     assert os.stat(folder).st_mode & 0o777 == 0o700
     with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % folder) as mnt:
         assert (mnt / VIEW).read_bytes() == right(source)
-        seen = stats(mnt)
+        seen = rig.stats(mnt)
         assert seen["cache"]["tiles_made"] == 0
         assert seen["disk_cache"]["hits"] == made
         assert seen["disk_cache"]["misses"] == seen["disk_cache"]["damaged"] == 0
@@ -90,7 +86,7 @@ def test_tiles_survive_a_restart(source, right, tmp_path):
         assert not files(folder, ".part")
     with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % folder, "io_uring=no") as mnt:
         assert (mnt / VIEW).read_bytes() == right(source)
-        assert stats(mnt)["cache"]["tiles_made"] == 0
+        assert rig.stats(mnt)["cache"]["tiles_made"] == 0
     assert (tmp_path / "mnt.log").read_text().count("disk cache") == 0
 
 
@@ -113,8 +109,8 @@ def test_damage_anywhere(source, right, tmp_path):
                 file.write(bytes([byte[0] ^ 0x10]))
     with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % folder) as mnt:
         assert (mnt / VIEW).read_bytes() == right(source)
-        assert stats(mnt)["disk_cache"]["damaged"] > 0
-        assert stats(mnt)["disk_cache"]["state"] == "on"
+        assert rig.stats(mnt)["disk_cache"]["damaged"] > 0
+        assert rig.stats(mnt)["disk_cache"]["state"] == "on"
     assert "disk cache" not in (tmp_path / "mnt.log").read_text()
 
 
@@ -154,7 +150,7 @@ def test_read_only_folder(source, right, tmp_path):
         with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % other) as mnt:
             assert (mnt / VIEW).read_bytes() == right(source)
             assert (mnt / "model-f32.gguf").read_bytes() == right(source, "model-f32.gguf")
-            seen = stats(mnt)["disk_cache"]
+            seen = rig.stats(mnt)["disk_cache"]
             assert seen["hits"] == made and seen["state"] == "read-only"
         assert (tmp_path / "mnt.log").read_text().count("disk cache") == 1
         assert before == {path.name: path.read_bytes() for path in files(folder)}
@@ -170,7 +166,7 @@ def test_read_only_folder(source, right, tmp_path):
         assert "the disk cache %s is off until the next mount: " % empty in run.err and "Read-only" in run.err
         with rig.mounted(source, tmp_path / "mnt2", "disk_cache=%s" % empty) as mnt:
             assert (mnt / VIEW).read_bytes() == right(source)
-            assert stats(mnt)["disk_cache"]["state"] == "off"
+            assert rig.stats(mnt)["disk_cache"]["state"] == "off"
         assert (tmp_path / "mnt2.log").read_text().count("disk cache") == 1
     finally:
         rig.detach(empty)
@@ -295,7 +291,7 @@ def test_small_memory(source, right, tmp_path):
     with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s,cache_size=4M" % folder) as mnt:
         for _ in range(2):
             assert (mnt / "model-f32.gguf").read_bytes() == right(source, "model-f32.gguf")
-        assert stats(mnt)["cache"]["peak_bytes"] <= 4 << 20
+        assert rig.stats(mnt)["cache"]["peak_bytes"] <= 4 << 20
 
 
 @pytest.fixture
@@ -367,8 +363,8 @@ def test_copies_share_by_content(source, right, own, tmp_path, home):
     right_bytes = rig.export(copy, VIEW)
     with rig.mounted(copy, tmp_path / "mnt", "disk_cache=%s" % folder) as mnt:
         assert (mnt / VIEW).read_bytes() == right_bytes
-        assert stats(mnt)["cache"]["tiles_made"] == 0
-        assert stats(mnt)["disk_cache"]["shared"] is True
+        assert rig.stats(mnt)["cache"]["tiles_made"] == 0
+        assert rig.stats(mnt)["disk_cache"]["shared"] is True
     assert len(keys()) == 2
 
 
@@ -473,7 +469,7 @@ def test_io_error(source, right, tmp_path):
         os.truncate(image, sorted(blocks)[len(blocks) // 2] * 512 // 4096 * 4096)
         with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % (place / "cache")) as mnt:
             assert (mnt / VIEW).read_bytes() == right(source)
-            seen = stats(mnt)["disk_cache"]
+            seen = rig.stats(mnt)["disk_cache"]
             assert seen["state"] == "off" and "Input/output error" in seen["reason"]
             assert (mnt / "model-f32.gguf").read_bytes() == right(source, "model-f32.gguf")
         assert (tmp_path / "mnt.log").read_text().count("disk cache") == 1

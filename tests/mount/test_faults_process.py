@@ -36,8 +36,8 @@ def test_a_blocked_reader_can_be_killed(faulty, tmp_path, script):
         assert time.monotonic() - begin < 1 * rig.SLOW
         faulty.calm()
         assert (mnt / MERGED).read_bytes() == whole
-        rig.wait_for(lambda: faults.stats(mnt)["cache"]["bytes"] == 0, what="the end of the dropped reads")
-        assert faults.stats(mnt)["errors"]["count"] == 0
+        rig.wait_for(lambda: rig.stats(mnt)["cache"]["bytes"] == 0, what="the end of the dropped reads")
+        assert rig.stats(mnt)["errors"]["count"] == 0
 
 
 def test_a_signal_that_is_handled_ends_no_fault_of_a_mapping(faulty, tmp_path):

@@ -40,13 +40,10 @@ plain_build = pytest.mark.skipif(rig.SLOW != 1, reason="sanitizers take memory o
 def big(tmp_path_factory):
     """A Llama of 300 MB in two shards, of Gaussian weights that repeat."""
     folder = tmp_path_factory.mktemp("big") / "Llama-0.15B"
-    folder.mkdir()
     config, tensors = families.llama(
         hidden=1024, inner=2816, layers=8, heads=16, kv=4, vocab=families.SPM_SIZE, rows=32000
     )
-    for name, value in families.tokenizer_files("spm").items():
-        (folder / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
-    (folder / "config.json").write_bytes(families.sample.dumps(config))
+    families.begin_model(folder, config, "spm")
     chance = np.random.default_rng(1)
     pool = families.encode(chance.normal(0, 0.02, 3 << 20).astype(np.float32), "BF16")
     names, weight_map = list(tensors), {}

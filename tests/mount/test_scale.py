@@ -1,6 +1,7 @@
 """Many tensors and large files: bounded in time and memory."""
 
 import json
+import math
 import os
 import struct
 import time
@@ -42,12 +43,8 @@ def resident_kib(pid, what="VmHWM"):
 def test_a_thousand_tensors_mount_in_100_ms(tmp_path):
     source, mnt = many_tensors(tmp_path / "thousand", 1000), tmp_path / "mnt"
     mnt.mkdir()
-    seconds = []
-    for _ in range(5):
-        begin = time.monotonic()
-        rig.weightfs("mount", source, mnt)
-        seconds.append(time.monotonic() - begin)
-        rig.weightfs("umount", mnt)
+    seconds = rig.mount_seconds(source, mnt, 5)
+    rig.weightfs("umount", mnt)
     assert min(seconds) < 0.1 * rig.SLOW, seconds
 
 
@@ -57,15 +54,12 @@ def test_a_real_model_of_a_thousand_tensors_mounts_in_100_ms(tmp_path, model):
     assert len(tensors) > 980
     source, mnt = tmp_path / "deep", tmp_path / "mnt"
     mnt.mkdir()
-    source.mkdir()
     try:
-        for name, value in families.tokenizer_files("llama3").items():
-            (source / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
+        families.begin_model(source, config, "llama3")
     except FileNotFoundError as missing:
         pytest.skip(str(missing))
-    (source / "config.json").write_bytes(families.sample.dumps(config))
     header, order = families.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
-    size = 2 * sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in tensors.values())
+    size = 2 * sum(map(math.prod, tensors.values()))
     with open(source / "model.safetensors", "wb") as out:
         out.write(header)
         out.truncate(len(header) + size)
@@ -82,13 +76,7 @@ def test_a_real_model_of_a_thousand_tensors_mounts_in_100_ms(tmp_path, model):
 def test_100000_tensors(tmp_path):
     source, mnt = many_tensors(tmp_path / "many", 100_000), tmp_path / "mnt"
     mnt.mkdir()
-    seconds = []
-    for turn in range(3):
-        begin = time.monotonic()
-        rig.weightfs("mount", "-o", "cache_size=32M", source, mnt)
-        seconds.append(time.monotonic() - begin)
-        if turn < 2:
-            rig.weightfs("umount", mnt)
+    seconds = rig.mount_seconds(source, mnt, 3, "-o", "cache_size=32M")
     try:
         assert min(seconds) < 1 * rig.SLOW, seconds
         pid = rig.daemon_of(mnt)
@@ -115,15 +103,12 @@ def test_a_sparse_100_gb_model_lists_with_exact_sizes(tmp_path):
     """A Llama of 100 GB whose data are holes; its sizes follow from shapes alone."""
     source, mnt = tmp_path / "Big-Llama-50B", tmp_path / "mnt"
     mnt.mkdir()
-    source.mkdir()
     config, tensors = families.llama(
         hidden=8192, inner=28672, layers=58, heads=64, kv=8, vocab=families.SPM_SIZE, rows=32000
     )
-    for name, value in families.tokenizer_files("spm").items():
-        (source / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
-    (source / "config.json").write_bytes(families.sample.dumps(config))
+    families.begin_model(source, config, "spm")
     header, _ = families.sample.safetensors_header({name: ("BF16", shape) for name, shape in tensors.items()})
-    elements = sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for shape in tensors.values())
+    elements = sum(map(math.prod, tensors.values()))
     with open(source / "model.safetensors", "wb") as out:
         out.write(header)
         out.truncate(len(header) + 2 * elements)
@@ -154,22 +139,18 @@ def test_a_sparse_model_of_a_thousand_shards(tmp_path):
     """1.4 TB, 1,000 shards, 100,000 tensors: only the two ends are data, the rest are holes."""
     source, mnt = tmp_path / "Deep-Llama", tmp_path / "mnt"
     mnt.mkdir()
-    source.mkdir()
     config, tensors = families.llama(
         hidden=2048, inner=8704, layers=11_111, heads=32, kv=8, vocab=families.SPM_SIZE, rows=32000
     )
-    for name, value in families.tokenizer_files("spm").items():
-        (source / name).write_bytes(value if isinstance(value, bytes) else families.sample.dumps(value))
-    (source / "config.json").write_bytes(families.sample.dumps(config))
-    elements = lambda shape: shape[0] * (shape[1] if len(shape) > 1 else 1)
-    names, weight_map, headers, data = sorted(tensors), {}, 0, 0
+    families.begin_model(source, config, "spm")
+    names, weight_map, data = sorted(tensors), {}, 0
     assert len(names) > 100_000 - 10
     first, last = os.urandom(4096), bytes(range(64)) * 64
     for number in range(1000):
         part = names[number * len(names) // 1000 : (number + 1) * len(names) // 1000]
         shard = source / ("model-%05d-of-01000.safetensors" % (number + 1))
         header, order = families.sample.safetensors_header({name: ("BF16", tensors[name]) for name in part})
-        size = sum(2 * elements(tensors[name]) for name in part)
+        size = sum(2 * math.prod(tensors[name]) for name in part)
         weight_map.update(dict.fromkeys(part, shard.name))
         with open(shard, "wb") as out:
             out.write(header)
@@ -186,13 +167,7 @@ def test_a_sparse_model_of_a_thousand_shards(tmp_path):
         json.dumps({"metadata": {"total_size": data}, "weight_map": weight_map})
     )
     assert data > 1.4e12
-    seconds = []
-    for turn in range(3):
-        begin = time.monotonic()
-        rig.weightfs("mount", source, mnt)
-        seconds.append(time.monotonic() - begin)
-        if turn < 2:
-            rig.weightfs("umount", mnt)
+    seconds = rig.mount_seconds(source, mnt, 3)
     try:
         assert min(seconds) < 1 * rig.SLOW, seconds
         pid = rig.daemon_of(mnt)
@@ -207,7 +182,7 @@ def test_a_sparse_model_of_a_thousand_shards(tmp_path):
             assert os.pread(file.fileno(), len(last) + 1, 8 + size + end - len(last)) == last and end == data
         for name, width in (("model-bf16.gguf", 2), ("model-f32.gguf", 4)):
             # Norms are float32 in both, and the last tensor is one; 32 bytes divide the size of each tensor.
-            whole = sum(elements(s) * (width if len(s) > 1 else 4) for s in tensors.values())
+            whole = sum(math.prod(s) * (width if len(s) > 1 else 4) for s in tensors.values())
             with open(mnt / name, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 assert whole < size < whole + 20_000_000

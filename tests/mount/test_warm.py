@@ -26,12 +26,8 @@ def resident(path):
 
 
 def counters(mnt):
-    status = json.loads(rig.weightfs("stats", "--json", mnt).out)
+    status = rig.stats(mnt)
     return status["cache"]["tiles_made"], status["io"]["bytes_served"]
-
-
-def state(mnt):
-    return json.loads(rig.weightfs("stats", "--json", mnt).out)["disk_cache"]["state"]
 
 
 def test_a_later_read_makes_nothing(mnt):
@@ -47,7 +43,7 @@ def test_a_later_read_makes_nothing(mnt):
     assert warmed[0] > before[0] and warmed[1] > before[1]
     data = [(mnt / view).read_bytes() for view in views]
     assert counters(mnt) == warmed  # not a tile, not a byte
-    source = json.loads(rig.weightfs("stats", "--json", mnt).out)["source"]
+    source = rig.stats(mnt)["source"]
     for view, bytes_read in zip(views, data):
         assert bytes_read == rig.export(source, view)
     rig.weightfs("warm", mnt, *views)
@@ -76,7 +72,7 @@ def test_a_disk_cache_that_does_not_keep_it_is_said(model, tmp_path):
     try:
         with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s,disk_cache_size=1G" % folder) as mnt:
             rig.weightfs("warm", mnt, "model-q4_k_m.gguf")
-            rig.wait_for(lambda: state(mnt) == "read-only", 20, "no space")
+            rig.wait_for(lambda: rig.stats(mnt)["disk_cache"]["state"] == "read-only", 20, "no space")
             run = rig.weightfs("warm", mnt, view)
             assert "keeps nothing new: " in run.err and "No space left" in run.err
             assert rig.weightfs("warm", mnt, view).err == ""  # nothing is made, so nothing could be kept

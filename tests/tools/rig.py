@@ -6,6 +6,7 @@ WEIGHTFS_BIN names the program (default build/mount/weightfs), so that the same 
 import contextlib
 import ctypes
 import hashlib
+import json
 import os
 import pathlib
 import subprocess
@@ -99,6 +100,23 @@ def daemon_of(path):
                 found.append(int(entry))
     assert len(found) == 1, found
     return found[0]
+
+
+def stats(path):
+    """What the mount at path has done so far."""
+    return json.loads(weightfs("stats", "--json", path).out)
+
+
+def mount_seconds(source, path, turns, *options):
+    """How long each of some mounts took; the last one stays."""
+    seconds = []
+    for turn in range(turns):
+        if turn:
+            weightfs("umount", path)
+        begin = time.monotonic()
+        weightfs("mount", *options, source, path)
+        seconds.append(time.monotonic() - begin)
+    return seconds
 
 
 def wait_for(condition, seconds=5, what="the condition"):
