@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 enum {
-    MAPPED_MIN = 64 * 1024, /* below: from the heap */
+    MAPPED_MIN = 12 * 1024, /* below: from the heap. A tile of the narrowest type (IQ1_S) is larger */
     MAPPED_MAX = 30000,     /* pieces; the kernel allows a process 65,530 mappings. More come from the heap */
     N_SPARE = 64,
     PAGE = 4096,

@@ -29,6 +29,8 @@ VIEWS = [
     "model-q8_0.gguf",
     "model-q4_k_m.gguf",
     "model-iq4_xs.gguf",
+    "model-q3_k_m.gguf",
+    "model-q2_k.gguf",
     "tensors/model.embed_tokens.weight.npy",
     "tensors/lm_head.weight.npy",
 ]
