@@ -92,6 +92,7 @@ def hanging(model, tmp_path):
     below, mnt = tmp_path / "below", tmp_path / "mnt"
     with rig.mounted(model("llama2-12-layers"), below):
         with rig.mounted(below, mnt, "cache_size=8M"):
+            threads = pathlib.Path("/proc/%d/task" % rig.daemon_of(mnt))
             assert (mnt / "model-q8_0.gguf").stat().st_size > 0
             with open(mnt / "config.json", "rb") as file:
                 warm = file.read()
@@ -101,6 +102,8 @@ def hanging(model, tmp_path):
                 yield mnt, warm
             finally:
                 os.kill(pid, signal.SIGCONT)
+        # A process that exited may have threads that wait for the source still, and keep its mount busy.
+        rig.wait_for(lambda: not threads.exists() or len(list(threads.iterdir())) <= 1, 10, "the end of the threads")
 
 
 def test_sigterm_with_readers_blocked_on_a_hanging_source(hanging):
