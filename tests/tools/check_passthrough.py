@@ -184,6 +184,23 @@ def check_without(source, mnt):
         assert (mnt.parent / "upper" / FILE).read_bytes() == (source / FILE).read_bytes()
 
 
+def check_space_comes_back(source, mnt):
+    """A file that was replaced takes up space as long as it is open, and no longer: the kernel lets go of it, too."""
+    free = lambda: os.statvfs(source).f_bfree * os.statvfs(source).f_bsize
+    size = (source / FILE).stat().st_size
+    with rig.mounted(source, mnt):
+        fds = [os.open(mnt / FILE, os.O_RDONLY) for _ in range(100)]
+        before = free()
+        shutil.copyfile(source / FILE, source / "part")
+        os.rename(source / "part", source / FILE)
+        time.sleep(0.5)
+        assert read_fd(fds[0]) == (mnt / FILE).read_bytes()  # the second opens the new one
+        assert before - free() >= size
+        for fd in fds:
+            os.close(fd)
+        rig.wait_for(lambda: before - free() < size // 2, 5, "the space of the file that was replaced")
+
+
 def check_filesystems(source, folder, mnt):
     """A source on tmpfs, one on overlayfs, and an overlay with the mount as its lower layer."""
     place = folder / "place"
@@ -203,6 +220,7 @@ def check_filesystems(source, folder, mnt):
                     assert read_fd(fd) == (source / FILE).read_bytes(), model
                 os.close(fd)
         subprocess.run(["umount", place / "merged"], check=True)
+        check_space_comes_back(place / "lower", mnt)
         with rig.mounted(place / "lower", mnt):
             subprocess.run(["mount", "-t", "overlay", "none", "-o", "lowerdir=%s:%s/work" % (mnt, place), place / "merged"], check=True)
             assert (place / "merged" / FILE).read_bytes() == (source / FILE).read_bytes()
