@@ -40,7 +40,8 @@ struct refine_lanes {
     vf x[SYMMETRIC_SUB], level[SYMMETRIC_SUB];
     vf a[SYMMETRIC_SUB]; /* what the level has in xl: w * x * level */
     vf xl, l2;
-    vi far; /* the largest magnitude of a quotient */
+    vi far;   /* the largest magnitude of a quotient */
+    vm moved; /* did a level move in this pass? */
 };
 
 /* What a level has in l2: w * level * level. */
@@ -116,6 +117,7 @@ static inline void refine_move(struct refine_lanes *s, int i, vf l, int half)
     l2 = vf_add(l2, refine_square(w, to));
     may = vm_and(vm_and(may, vm_not(vf_eq(l, to))), vf_gt(l2, vf_set(0)));
     may = vm_and(may, vf_gt(vf_mul(vf_mul(xl, xl), s->l2), vf_mul(vf_mul(s->xl, s->xl), l2)));
+    s->moved = vm_or(s->moved, may);
     s->level[i] = vf_pick(may, to, l);
     s->a[i] = vf_pick(may, to_a, a);
     s->xl = vf_pick(may, xl, s->xl);
@@ -134,6 +136,7 @@ static inline void refine_pass(struct refine_lanes s[REFINE_TOGETHER], const flo
         s[k].xl = vf_load(list->xl + first + k * LANES);
         s[k].l2 = vf_load(list->l2 + first + k * LANES);
         s[k].far = vi_set(0);
+        s[k].moved = vm_none();
     }
     for (int i = 0; i < SYMMETRIC_SUB; i++) {
 #pragma GCC unroll 4
@@ -163,11 +166,14 @@ static inline void refine_keep(const struct refine_lanes *s, const struct refine
     }
 }
 
-/* Puts the lanes of s where levels may move still, of n sub-blocks from number first on, to the end of the new list. */
+/*
+ * Puts the lanes of s where levels have moved in this pass and may move still, of n sub-blocks from number first on, to
+ * the end of the new list.
+ */
 static inline void refine_list_again(const struct refine_lanes *s, int half, struct refine_list *list, int first, int n,
                                      int *n_kept)
 {
-    vm may = vm_and(refine_may_move(s, half), vm_of_bits((1u << n) - 1));
+    vm may = vm_and(vm_and(s->moved, refine_may_move(s, half)), vm_of_bits((1u << n) - 1));
 
     vi_put_where(list->at + *n_kept, may, vi_load(list->at + first));
     vf_put_where(list->xl + *n_kept, may, s->xl);
