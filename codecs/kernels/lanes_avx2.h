@@ -116,6 +116,14 @@ static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits 
     return _mm256_permutevar_ps(_mm256_broadcast_ps((const __m128 *)table), index);
 }
 
+/* a * b + c, rounded once or twice: where a bit does not count. */
+static inline vf vf_mul_add(vf a, vf b, vf c) { return vf_add(vf_mul(a, b), c); }
+/* On 16-bit words: signed, signed, unsigned; the upper word of each lane of a, and of b above it. */
+static inline vi vi_min_words(vi a, vi b) { return _mm256_min_epi16(a, b); }
+static inline vi vi_max_words(vi a, vi b) { return _mm256_max_epi16(a, b); }
+static inline vi vi_max_words_u(vi a, vi b) { return _mm256_max_epu16(a, b); }
+static inline vi vi_high_words(vi a, vi b) { return _mm256_blend_epi16(vi_shr(a, 16), b, 0xaa); }
+
 /* Has any 16-bit word, or int32, all bits of mask set? */
 static inline bool vi_any_word_has(vi a, vi mask)
 {

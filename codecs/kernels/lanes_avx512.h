@@ -97,6 +97,14 @@ static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits 
     return _mm512_permutevar_ps(_mm512_broadcast_f32x4(_mm_loadu_ps(table)), index);
 }
 
+/* a * b + c, rounded once or twice: where a bit does not count. */
+static inline vf vf_mul_add(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+/* On 16-bit words: signed, signed, unsigned; the upper word of each lane of a, and of b above it. */
+static inline vi vi_min_words(vi a, vi b) { return _mm512_min_epi16(a, b); }
+static inline vi vi_max_words(vi a, vi b) { return _mm512_max_epi16(a, b); }
+static inline vi vi_max_words_u(vi a, vi b) { return _mm512_max_epu16(a, b); }
+static inline vi vi_high_words(vi a, vi b) { return _mm512_mask_mov_epi16(vi_shr(a, 16), 0xaaaaaaaa, b); }
+
 /* Has any 16-bit word, or int32, all bits of mask set? */
 static inline bool vi_any_word_has(vi a, vi mask) { return _mm512_cmpeq_epi16_mask(vi_and(a, mask), mask); }
 static inline bool vi_any_has(vi a, vi mask) { return _mm512_cmpeq_epi32_mask(vi_and(a, mask), mask); }

@@ -220,6 +220,29 @@ static inline vf vf_lookup4(const float table[4], vi index) /* its low two bits 
     return (vf){ neon_lookup4(t, index.a), neon_lookup4(t, index.b) };
 }
 
+/* a * b + c, rounded once or twice: where a bit does not count. */
+static inline vf vf_mul_add(vf x, vf y, vf z) { return vf_add(vf_mul(x, y), z); }
+/* On 16-bit words: signed, signed, unsigned; the upper word of each lane of a, and of b above it. */
+#define NEON_WORDS(ret, op, x, y) \
+    vreinterpretq_s32_##ret(op(vreinterpretq_##ret##_s32(x), vreinterpretq_##ret##_s32(y)))
+static inline vi vi_min_words(vi x, vi y)
+{
+    return (vi){ NEON_WORDS(s16, vminq_s16, x.a, y.a), NEON_WORDS(s16, vminq_s16, x.b, y.b) };
+}
+static inline vi vi_max_words(vi x, vi y)
+{
+    return (vi){ NEON_WORDS(s16, vmaxq_s16, x.a, y.a), NEON_WORDS(s16, vmaxq_s16, x.b, y.b) };
+}
+static inline vi vi_max_words_u(vi x, vi y)
+{
+    return (vi){ NEON_WORDS(u16, vmaxq_u16, x.a, y.a), NEON_WORDS(u16, vmaxq_u16, x.b, y.b) };
+}
+static inline vi vi_high_words(vi x, vi y)
+{
+    return (vi){ NEON_WORDS(s16, vtrn2q_s16, x.a, y.a), NEON_WORDS(s16, vtrn2q_s16, x.b, y.b) };
+}
+#undef NEON_WORDS
+
 /* Has any 16-bit word, or int32, all bits of mask set? */
 static inline uint16x8_t neon_words_have(int32x4_t x, int32x4_t mask)
 {

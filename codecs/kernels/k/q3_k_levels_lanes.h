@@ -67,8 +67,9 @@ static inline void q3_k_scale_lanes(const float *scales, struct q3_k_scales *ret
 }
 
 /*
- * Levels plus 4 from the inverses of what they are worth: in the mantissas of sums from 48 to 56, 18 bits behind the
- * point, where a product is off by less than 2 from the quotient. False: one may be rounded to another side.
+ * Levels plus 4 from the inverses of what they are worth: in the upper words of sums from 192 to 200, with the 16 bits
+ * behind the point in the lower ones, where a product is off by less than one from the quotient. False: one may be
+ * rounded to another side.
  *
  * The quotients are far from where ggml's rounding would wrap. First, |x| is at most 128 times the scale that was
  * found: the first levels l have l l <= 2 |iscale x l|, so their sums have l2 <= 2 |iscale| xl, and they explain
@@ -78,22 +79,28 @@ static inline void q3_k_scale_lanes(const float *scales, struct q3_k_scales *ret
  */
 static inline bool q3_k_put_level_lanes(const float *x, const float *inverse, uint8_t *block)
 {
-    enum { UNIT = 1 << 18, OFF = 4, BITS_OF_48 = 0x42400000 };
-    vi lowest = vf_bits(vf_set(48.5f)), highest = vf_bits(vf_set(55.5f)), nearest = vi_set(-1);
-    vf bias = vf_set(48 + 4.5f + (float)OFF / UNIT);
+    enum { UNIT = 1 << 16, WORDS_OF_192 = 0x43404340 };
+    vi lowest = vi_set(WORDS_OF_192), highest = vi_set(WORDS_OF_192 + 7 * 0x10001), nearest = vi_set(0);
+    vf bias = vf_set(192 + 4.5f - 1.0f / UNIT); /* at a half, the lower word has all bits set */
 
     for (int i = 0; i < 32; i += LANES) {
         vi levels = vi_set(0), low, high; /* a level every four bits, those of values 32 apart */
 
 #pragma GCC unroll 8
-        for (int j = 7; j >= 0; j--) {
-            vf scaled = vf_mul(vf_load(x + 32 * j + i), vf_set(inverse[(2 * j + i / Q3_K_SUB) * REFINE_BLOCKS]));
-            vi sum = vi_min(vi_max(vf_bits(vf_add(scaled, bias)), lowest), highest);
+        for (int j = 3; j >= 0; j--) {
+            vi sums[2];
 
-            nearest = vi_min_u(nearest, vi_shl(sum, 14)); /* what is behind the point */
-            levels = vi_add(vi_shl(levels, 4), vi_shr(sum, 18));
+            for (int k = 0; k < 2; k++) {
+                int at = j + 4 * k;
+                vf v = vf_set(inverse[(2 * at + i / Q3_K_SUB) * REFINE_BLOCKS]);
+
+                sums[k] = vf_bits(vf_mul_add(vf_load(x + 32 * at + i), v, bias));
+                nearest = vi_max_words_u(nearest, sums[k]);
+            }
+            sums[0] = vi_min_words(vi_max_words(vi_high_words(sums[0], sums[1]), lowest), highest);
+            levels = vi_add(vi_shl(levels, 4), sums[0]);
         }
-        levels = vi_sub(levels, vi_set((int32_t)((BITS_OF_48 >> 18) * 0x11111111u))); /* eight times those of 48 */
+        levels = vi_sub(levels, vi_set((int32_t)(WORDS_OF_192 * 0x1111u))); /* four times those of 192 */
         low = vi_and(levels, vi_set(0x33333333));
         low = vi_and(vi_or(low, vi_shr(low, 2)), vi_set(0x0f0f0f0f));
         low = vi_or(low, vi_shr(low, 4));
@@ -104,7 +111,7 @@ static inline bool q3_k_put_level_lanes(const float *x, const float *inverse, ui
         high = vi_and(vi_or(high, vi_shr(high, 6)), vi_set(0x000f000f));
         vi_put_bytes(block + Q3_K_HMASK + i, vi_or(high, vi_shr(high, 12)));
     }
-    return vi_equal(vi_and(nearest, vi_set(-(2 * OFF << 14))), vi_set(0)) == 0;
+    return !vi_any_word_has(nearest, vi_set(-1));
 }
 
 #endif

@@ -97,7 +97,7 @@ static inline vm refine_may_move(const struct refine_lanes *s, int half)
         vf should = symmetric_clamped(vf_mul(s->x[i], inverse), half, true);
         vf off = vf_abs(vf_sub(should, s->level[i]));
 
-        most = vi_max_u(most, vf_bits(vf_add(off, vf_mul(s->a[i], part)))); /* floats from 0 on order as their bits */
+        most = vi_max_u(most, vf_bits(vf_mul_add(s->a[i], part, off))); /* floats from 0 on order as their bits */
     }
     return vm_and(vf_gt(s->xl, vf_set(0)), vm_not(vf_lt(vi_floats(most), vf_set(0.4999f))));
 }
