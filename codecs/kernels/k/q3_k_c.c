@@ -53,6 +53,13 @@ void wfs_encode_weighted_q3_k_c(const float *src, const float *weights, void *ds
         encode_block_weighted(src + b * Q3_K_ELEMS, weights + b * Q3_K_ELEMS, (uint8_t *)dst + b * Q3_K_BYTES);
 }
 
+/* 16 values from the bytes with their low bits and third bits, which are at `two` and at `third`. */
+static void get_sub(const uint8_t *low, const uint8_t *high, int two, int third, float d, float *dst)
+{
+    for (int i = 0; i < Q3_K_SUB; i++)
+        dst[i] = d * (float)((low[i] >> two & 3) + 4 * (high[i] >> third & 1) - 4);
+}
+
 /* Source: dequantize_row_q3_K. */
 void wfs_dequantize_q3_k_c(const void *blocks, float *dst, size_t n_elems)
 {
@@ -61,11 +68,11 @@ void wfs_dequantize_q3_k_c(const void *blocks, float *dst, size_t n_elems)
     for (size_t b = 0; b < n_elems / Q3_K_ELEMS; b++, block += Q3_K_BYTES, dst += Q3_K_ELEMS) {
         float all = k_get_scale(block + Q3_K_D);
 
-        for (int i = 0; i < Q3_K_ELEMS; i++) {
-            float d = all * (float)q3_k_scale(block + Q3_K_SCALES, i / Q3_K_SUB);
-            int high = block[Q3_K_HMASK + i % 32] >> i / 32 & 1;
+        for (int j = 0; j < Q3_K_SUBS; j++) { /* by 32 values there is another bit of the same bytes */
+            const uint8_t *low = block + Q3_K_QS + j / 8 * 32 + j % 2 * 16, *high = block + Q3_K_HMASK + j % 2 * 16;
+            float d = all * (float)q3_k_scale(block + Q3_K_SCALES, j);
 
-            dst[i] = d * (float)(k_two_bits(block + Q3_K_QS, i) + 4 * high - 4);
+            get_sub(low, high, j / 2 % 4 * 2, j / 2, d, dst + Q3_K_SUB * j);
         }
     }
 }
