@@ -197,6 +197,16 @@ static int get_known(struct wfs_cache *c, struct wfs_block *b, struct wfs_waiter
     return WFS_CACHE_EXPAND;
 }
 
+bool wfs_cache_has(struct wfs_cache *c, struct wfs_key key)
+{
+    bool has;
+
+    pthread_mutex_lock(&c->lock);
+    has = find(c, key) != NULL;
+    pthread_mutex_unlock(&c->lock);
+    return has;
+}
+
 int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t from, uint64_t to,
                   struct wfs_waiter *waiter, struct wfs_block **ret_block, bool *ret_ahead)
 {

@@ -83,6 +83,9 @@ enum wfs_cache_answer {
 int wfs_cache_get(struct wfs_cache *c, struct wfs_key key, uint64_t size, uint64_t from, uint64_t to,
                   struct wfs_waiter *waiter, struct wfs_block **ret_block, bool *ret_ahead);
 
+/* Whether the block is there or on its way, at this moment. */
+bool wfs_cache_has(struct wfs_cache *c, struct wfs_key key);
+
 /*
  * For read-ahead: WFS_CACHE_FILL when the block is absent and there is room for it: then need bytes are reserved, to be
  * given back by wfs_cache_publish. WFS_CACHE_HIT when it is there or on its way. -ENOSPC when there is no room:

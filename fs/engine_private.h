@@ -55,17 +55,24 @@ void wfs_object_state_unref(struct object_state *s);
 void wfs_engine_tell(struct wfs_engine *e, struct object_state *s, int64_t cause, struct wfs_error *err);
 
 /* engine_tile.c */
-/* What tile `tile` of segment `segment` needs while it is made: the tile and its source bytes, as charged. */
-uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile);
-struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t tile);
+/* What is a block of the cache: a tile, or a part of one (wfs_pipeline_part_elems). */
+struct tile_place {
+    size_t segment;
+    uint64_t tile;
+    unsigned part; /* counted from 1; 0: the whole tile */
+};
+
+/* What it needs while it is made: it and its source bytes, as charged. */
+uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, const struct tile_place *at);
+struct wfs_key wfs_tile_key(const struct wfs_object *o, const struct tile_place *at);
 
 /*
  * Has a block that the cache told us to fill (or to expand) made; in every case it gets published. ahead_bytes > 0: as
  * read-ahead.
  */
-void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, const struct tile_place *at, struct wfs_block *b,
                    enum wfs_priority priority, uint64_t ahead_bytes);
-void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, const struct tile_place *at, struct wfs_block *b,
                      enum wfs_priority priority);
 
 /*

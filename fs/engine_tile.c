@@ -31,19 +31,20 @@ struct fill {
     struct wfs_error err;
 };
 
-uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile)
+uint64_t wfs_tile_need(const struct wfs_plan *p, const struct wfs_tiling *t, const struct tile_place *at)
 {
     uint64_t begin, end;
 
-    wfs_pipeline_tile(t, tile, &begin, &end);
+    wfs_pipeline_part(p, t, at->tile, at->part, &begin, &end);
     return wfs_cache_charge(wfs_pipeline_out_bytes(p, end - begin)) + wfs_pipeline_source_bytes(p, end - begin);
 }
 
-struct wfs_key wfs_tile_key(const struct wfs_object *o, size_t segment, uint64_t tile)
+struct wfs_key wfs_tile_key(const struct wfs_object *o, const struct tile_place *at)
 {
-    struct wfs_key key = { o->id, (uint64_t)segment << 32 | tile };
+    struct wfs_key key = { o->id, (uint64_t)at->part << 60 | (uint64_t)at->segment << 32 | at->tile };
 
-    assert(tile <= UINT32_MAX && segment <= UINT32_MAX); /* WFS_PLAN_MAX_ELEMS sees to it */
+    assert(at->tile <= UINT32_MAX); /* WFS_PLAN_MAX_ELEMS sees to it */
+    assert(at->segment < 1 << 28 && at->part <= WFS_TILE_MAX_PARTS);
     return key;
 }
 
@@ -264,11 +265,11 @@ static void run_expand(struct wfs_job *job, void *scratch)
     free_fill(f);
 }
 
-static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile,
+static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, const struct tile_place *at,
                              struct wfs_block *b)
 {
     struct fill *f = calloc(1, sizeof *f);
-    const struct wfs_plan *p = o->layout->segments[segment].plan;
+    const struct wfs_plan *p = o->layout->segments[at->segment].plan;
     struct wfs_tiling tiling = wfs_pipeline_tiling(p);
 
     if (!f)
@@ -282,18 +283,18 @@ static struct fill *new_fill(struct wfs_engine *e, struct wfs_object *o, size_t 
     f->tensor = *p->tensor;
     f->plan = *p;
     f->plan.tensor = &f->tensor;
-    f->segment = segment;
-    wfs_load_init(&f->load, o->store, segment, tile);
-    wfs_pipeline_tile(&tiling, tile, &f->begin, &f->end);
+    f->segment = at->segment;
+    wfs_load_init(&f->load, at->part ? NULL : o->store, at->segment, at->tile); /* the disk has whole tiles */
+    wfs_pipeline_part(p, &tiling, at->tile, at->part, &f->begin, &f->end);
     f->job.key[0] = o->id;
-    f->job.key[1] = wfs_tile_key(o, segment, tile).index + 1; /* {0, 0} would be no name */
+    f->job.key[1] = wfs_tile_key(o, at).index + 1; /* {0, 0} would be no name */
     return f;
 }
 
-void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, const struct tile_place *at, struct wfs_block *b,
                    enum wfs_priority priority, uint64_t ahead_bytes)
 {
-    struct fill *f = new_fill(e, o, segment, tile, b);
+    struct fill *f = new_fill(e, o, at, b);
 
     if (!f) {
         wfs_cache_publish(e->cache, b, -ENOMEM, ahead_bytes);
@@ -306,10 +307,10 @@ void wfs_tile_fill(struct wfs_engine *e, struct wfs_object *o, size_t segment, u
     wfs_pool_submit(e->pool, &f->job);
 }
 
-void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, size_t segment, uint64_t tile, struct wfs_block *b,
+void wfs_tile_expand(struct wfs_engine *e, struct wfs_object *o, const struct tile_place *at, struct wfs_block *b,
                      enum wfs_priority priority)
 {
-    struct fill *f = new_fill(e, o, segment, tile, b);
+    struct fill *f = new_fill(e, o, at, b);
 
     if (!f) {
         wfs_cache_publish(e->cache, b, -ENOMEM, 0);

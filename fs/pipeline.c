@@ -42,6 +42,33 @@ void wfs_pipeline_tile(const struct wfs_tiling *t, uint64_t tile, uint64_t *ret_
     *ret_end = unit + (end < t->unit_elems ? end : t->unit_elems);
 }
 
+uint64_t wfs_pipeline_part_elems(const struct wfs_plan *p, const struct wfs_tiling *t)
+{
+    const uint64_t part = WFS_TILE_ELEMS / WFS_TILE_MAX_PARTS;
+
+    if (t->n_elems <= 2 * part || t->tile_elems <= part || wfs_plan_whole_rows(p))
+        return 0;
+    if (part % wfs_ggml_types[p->dst].block_elems != 0)
+        return 0;
+    if (p->order != WFS_ROWS_AS_IS && p->row_elems % part != 0 && part % p->row_elems != 0)
+        return 0; /* it would be more than a row, and not whole ones */
+    return part;
+}
+
+void wfs_pipeline_part(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile, unsigned part,
+                       uint64_t *ret_begin, uint64_t *ret_end)
+{
+    uint64_t elems = wfs_pipeline_part_elems(p, t);
+
+    wfs_pipeline_tile(t, tile, ret_begin, ret_end);
+    if (part == 0)
+        return;
+    assert(elems > 0 && part <= WFS_TILE_MAX_PARTS && (part - 1) * elems < *ret_end - *ret_begin);
+    *ret_begin += (part - 1) * elems;
+    if (*ret_end - *ret_begin > elems)
+        *ret_end = *ret_begin + elems;
+}
+
 uint64_t wfs_pipeline_out_bytes(const struct wfs_plan *p, uint64_t n_elems)
 {
     return n_elems / wfs_ggml_types[p->dst].block_elems * wfs_ggml_types[p->dst].block_bytes;

@@ -34,6 +34,17 @@ struct wfs_tiling wfs_pipeline_tiling(const struct wfs_plan *p);
 uint64_t wfs_pipeline_tile_at(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t offset);
 void wfs_pipeline_tile(const struct wfs_tiling *t, uint64_t tile, uint64_t *ret_begin, uint64_t *ret_end);
 
+/*
+ * A tile may be made in parts of that many elements (the last may be shorter), for a reader at random who wants little of
+ * it. 0: tiles of this plan are made whole.
+ */
+enum { WFS_TILE_MAX_PARTS = 8 };
+uint64_t wfs_pipeline_part_elems(const struct wfs_plan *p, const struct wfs_tiling *t);
+
+/* The elements [begin, end) of a part, counted from 1 (0: of the whole tile). */
+void wfs_pipeline_part(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile, unsigned part,
+                       uint64_t *ret_begin, uint64_t *ret_end);
+
 /* Output bytes of n_elems elements (whole blocks), source bytes of n_elems elements. */
 uint64_t wfs_pipeline_out_bytes(const struct wfs_plan *p, uint64_t n_elems);
 uint64_t wfs_pipeline_source_bytes(const struct wfs_plan *p, uint64_t n_elems);

@@ -129,18 +129,19 @@ static uint64_t ask(struct wfs_engine *e, struct wfs_object *o, uint64_t from, u
         }
         tiling = wfs_pipeline_tiling(seg->plan);
         while (from < to && from < seg->end) {
-            uint64_t tile = wfs_pipeline_tile_at(seg->plan, &tiling, from - seg->begin), begin, end, need, size;
+            struct tile_place at = { i, wfs_pipeline_tile_at(seg->plan, &tiling, from - seg->begin), 0 };
+            uint64_t begin, end, need, size;
             struct wfs_block *b;
             int r;
 
-            wfs_pipeline_tile(&tiling, tile, &begin, &end);
+            wfs_pipeline_tile(&tiling, at.tile, &begin, &end);
             size = wfs_pipeline_out_bytes(seg->plan, end - begin);
-            need = wfs_tile_need(seg->plan, &tiling, tile);
-            r = wfs_cache_get_ahead(e->cache, wfs_tile_key(o, i, tile), size, need, &b);
+            need = wfs_tile_need(seg->plan, &tiling, &at);
+            r = wfs_cache_get_ahead(e->cache, wfs_tile_key(o, &at), size, need, &b);
             if (r < 0)
                 return from;
             if (r == WFS_CACHE_FILL)
-                wfs_tile_fill(e, o, i, tile, b, WFS_READAHEAD, need);
+                wfs_tile_fill(e, o, &at, b, WFS_READAHEAD, need);
             from = seg->begin + wfs_pipeline_out_bytes(seg->plan, end);
         }
     }

@@ -34,6 +34,23 @@ static uint32_t bits_of(float f)
     return bits;
 }
 
+static void parts_cover(const struct wfs_plan *p, const struct wfs_tiling *t, uint64_t tile)
+{
+    uint64_t elems = wfs_pipeline_part_elems(p, t), at, begin, end, to;
+
+    if (elems == 0)
+        return;
+    assert_false(wfs_plan_whole_rows(p));
+    wfs_pipeline_part(p, t, tile, 0, &at, &to);
+    for (unsigned part = 1; at < to; at = end, part++) {
+        assert_in_range(part, 1, WFS_TILE_MAX_PARTS);
+        wfs_pipeline_part(p, t, tile, part, &begin, &end);
+        assert_int_equal(begin, at);
+        assert_int_equal(end, begin + elems < to ? begin + elems : to);
+        assert_int_equal(begin % wfs_ggml_types[p->dst].block_elems, 0);
+    }
+}
+
 static void tiles_cover(const struct wfs_plan *p)
 {
     struct wfs_tiling t = wfs_pipeline_tiling(p);
@@ -55,6 +72,7 @@ static void tiles_cover(const struct wfs_plan *p)
         assert_int_equal(wfs_pipeline_tile_at(p, &t, first), tile);
         assert_int_equal(wfs_pipeline_tile_at(p, &t, (first + last) / 2), tile);
         assert_int_equal(wfs_pipeline_tile_at(p, &t, last), tile);
+        parts_cover(p, &t, tile);
         at = end;
     }
     assert_int_equal(at, p->n_rows * p->row_elems);
@@ -89,6 +107,29 @@ static void tiling(void **state)
             tiles_cover(&p);
         }
     }
+}
+
+/* Goes through all tiles, every other one by its parts where it has some. Begin with zeros. */
+struct walk {
+    uint64_t tile, begin, end;
+    unsigned part, n_made;
+};
+
+static bool walk_on(struct walk *w, const struct wfs_plan *p, const struct wfs_tiling *t)
+{
+    uint64_t from, to;
+
+    if (w->n_made++ > 0) {
+        wfs_pipeline_tile(t, w->tile, &from, &to);
+        w->part = w->end < to ? w->part + 1 : 0;
+        w->tile += w->end == to;
+    }
+    if (w->tile == t->n_tiles)
+        return false;
+    if (w->part == 0 && w->tile % 2 == 1 && wfs_pipeline_part_elems(p, t) > 0)
+        w->part = 1;
+    wfs_pipeline_part(p, t, w->tile, w->part, &w->begin, &w->end);
+    return true;
 }
 
 static uint8_t scratch[WFS_PIPELINE_SCRATCH] __attribute__((aligned(64)));
@@ -164,19 +205,17 @@ static void weighted(uint64_t slices, uint64_t rows, uint64_t cols, uint32_t hea
     for (uint64_t row = 0; row < p.n_rows; row++)
         k.encode_weighted[type](source + wfs_transform_row(&p, row) * cols, weights + row / rows * cols,
                                 expected + row * row_bytes, cols);
-    for (uint64_t tile = 0; tile < t.n_tiles; tile++) {
+    for (struct walk w = { 0 }; walk_on(&w, &p, &t);) {
         struct wfs_bad_value bad;
         struct wfs_runs runs;
-        uint64_t begin, end;
         float *gathered;
 
-        wfs_pipeline_tile(&t, tile, &begin, &end);
-        wfs_transform_runs(&p, begin, end, &runs);
+        wfs_transform_runs(&p, w.begin, w.end, &runs);
         gathered = malloc(runs.n_elems * sizeof *gathered);
         for (size_t i = 0; i < runs.n; i++)
             memcpy(gathered + runs.runs[i].at, source + runs.runs[i].first, runs.runs[i].n * sizeof *gathered);
-        assert_int_equal(wfs_pipeline_make(&p, &k, begin, end, (uint8_t *)gathered, &runs,
-                                           out + wfs_pipeline_out_bytes(&p, begin), scratch, &bad), 0);
+        assert_int_equal(wfs_pipeline_make(&p, &k, w.begin, w.end, (uint8_t *)gathered, &runs,
+                                           out + wfs_pipeline_out_bytes(&p, w.begin), scratch, &bad), 0);
         free(gathered);
     }
     assert_memory_equal(out, expected, wfs_plan_bytes(&p));
@@ -218,12 +257,8 @@ static void rotary(uint64_t rows, uint64_t cols, uint32_t heads)
     assert_true(t.n_tiles > 2);
     for (uint64_t i = 0; i < rows * cols; i++)
         source[i] = (float)(i % 16777216);
-    for (uint64_t tile = 0; tile < t.n_tiles; tile++) {
-        uint64_t begin, end;
-
-        wfs_pipeline_tile(&t, tile, &begin, &end);
-        assert_int_equal(make(&p, begin, end, source, out + begin, &bad), 0);
-    }
+    for (struct walk w = { 0 }; walk_on(&w, &p, &t);)
+        assert_int_equal(make(&p, w.begin, w.end, source, out + w.begin, &bad), 0);
     for (uint64_t r = 0; r < rows; r++) {
         uint64_t head = r / (2 * half), j = r % (2 * half) / 2, two = r % 2;
 
@@ -239,6 +274,8 @@ static void tiles_in_rotary_order(void **state)
     rotary(1024, 513, 4);
     rotary(8, WFS_TILE_ELEMS + 3000, 2);
     rotary(6, WFS_TILE_ELEMS, 3);
+    rotary(256, 2048, 4); /* parts of several rows */
+    rotary(6, 3 * WFS_TILE_ELEMS, 3); /* and of less than one */
 }
 
 /* bfloat16 by the definition: the nearest of the two neighbours, the even one when both are as near. Not for NaN. */
@@ -374,12 +411,8 @@ static void tiles_equal_the_whole(void **state)
         source[i] = (float)(int32_t)next_random() * 0x1p-31f;
     wfs_kernels_get()->encode[WFS_TYPE_Q4_K](source, whole, N);
     assert_true(t.n_tiles > 1);
-    for (uint64_t tile = 0; tile < t.n_tiles; tile++) {
-        uint64_t begin, end;
-
-        wfs_pipeline_tile(&t, tile, &begin, &end);
-        assert_int_equal(make(&p, begin, end, source, out + wfs_pipeline_out_bytes(&p, begin), &bad), 0);
-    }
+    for (struct walk w = { 0 }; walk_on(&w, &p, &t);)
+        assert_int_equal(make(&p, w.begin, w.end, source, out + wfs_pipeline_out_bytes(&p, w.begin), &bad), 0);
     assert_memory_equal(out, whole, wfs_pipeline_out_bytes(&p, N));
     free(source);
     free(out);
