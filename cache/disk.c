@@ -51,8 +51,11 @@ int wfs_disk_folder_open(const char *path, bool make, struct wfs_error *err)
     int dir WFS_CLEANUP(wfs_close) = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd WFS_CLEANUP(wfs_close) = -1, r;
 
-    if (dir < 0 && errno == ENOENT && make && mkdir(path, 0700) == 0)
-        dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 && errno == ENOENT && make && (mkdir(path, 0700) == 0 || errno == EEXIST)) {
+        dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* another may have made it */
+        if (dir < 0 && errno == ENOENT)
+            return wfs_error_set(err, ENOENT, "%s is a link to what does not exist", path);
+    }
     if (dir < 0)
         return wfs_error_set(err, errno, "%s: %s", path, strerror(errno));
     fd = openat(dir, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -131,14 +134,17 @@ static bool is_passing(int code)
     return code == ENOSPC || code == EDQUOT || code == EIO || code == EROFS || code == ESTALE;
 }
 
-static uint64_t default_limit(int folder)
+/* What DIR holds already is room that it may have: else a full one would be given half of its room at the next mount. */
+uint64_t wfs_disk_limit(const struct wfs_disk *d, uint64_t used)
 {
     struct statvfs st;
     uint64_t half;
 
-    if (fstatvfs(folder, &st) < 0)
+    if (d->options.limit)
+        return d->options.limit;
+    if (fstatvfs(d->folder, &st) < 0)
         return DEFAULT_LIMIT;
-    half = ((uint64_t)st.f_bavail * st.f_frsize) / 2;
+    half = ((uint64_t)st.f_bavail * st.f_frsize + used) / 2;
     return half < DEFAULT_LIMIT ? half : DEFAULT_LIMIT;
 }
 
@@ -174,7 +180,7 @@ static int open_folder(struct wfs_disk *d, struct wfs_error *err)
     }
     if (faccessat(d->folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
         wfs_disk_degrade(d, WFS_DISK_READ_ONLY, "it cannot be written to", errno);
-    d->limit = d->options.limit ? d->options.limit : default_limit(d->folder);
+    d->limit = wfs_disk_limit(d, 0); /* until the thread has looked what is there */
     return start_thread(d, err);
 }
 

@@ -43,7 +43,7 @@ struct wfs_disk_key {
 
 struct wfs_disk_options {
     const char *path;       /* DIR: made (mode 0700) when its parent is there */
-    uint64_t limit;         /* bytes on disk, approximately; 0: 64 GiB, or half of what can be had when that is less */
+    uint64_t limit;         /* bytes on disk, approximately; 0: 64 GiB, or half of what DIR could take up if that is less */
     uint64_t queue_bytes;   /* of tiles that wait to be written, at most: what is more is not written */
     void (*on_log)(void *ctx, const char *line); /* one line, when the state changes; any thread; may be NULL */
     void *log_ctx;

@@ -47,15 +47,20 @@ static void evict_to(struct wfs_disk *d, const struct wfs_disk_view *writing, ui
         wfs_disk_drop_nameless(d); /* our own views' may be among them: the room is there once they are closed */
 }
 
-/* What is there when the mount begins: so that who asks is not told 0. */
+/* What is there when the mount begins: so that who asks is not told 0, and for the limit. */
 void wfs_disk_first_look(struct wfs_disk *d)
 {
     struct wfs_disk_survey s;
+    uint64_t limit;
 
     if (wfs_disk_survey(d->folder, false, &s) < 0)
         return;
     atomic_store(&d->used, s.bytes);
+    limit = wfs_disk_limit(d, s.bytes);
     wfs_disk_survey_done(&s);
+    pthread_mutex_lock(&d->lock);
+    d->limit = limit;
+    pthread_mutex_unlock(&d->lock);
 }
 
 bool wfs_disk_make_room(struct wfs_disk *d, const struct wfs_disk_view *writing, uint64_t len)

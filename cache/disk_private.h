@@ -70,7 +70,7 @@ struct wfs_disk_tile {
 struct wfs_disk {
     struct wfs_disk_options options; /* path owned */
     int folder; /* -1 when it is off from the start */
-    uint64_t limit;
+    uint64_t limit; /* changed once, by the thread under the lock */
     pthread_t thread;
     bool has_thread;
 
@@ -99,6 +99,8 @@ bool wfs_disk_is(const struct wfs_disk *d, enum wfs_disk_state worst); /* its st
 /* Makes the state worse, once, with one line for the log. */
 void wfs_disk_degrade(struct wfs_disk *d, enum wfs_disk_state state, const char *what, int code);
 void wfs_disk_hex(const struct wfs_disk_key *key, char ret[33]);
+/* The limit that was asked for or, without one, 64 GiB or half of what DIR could take up when it holds used bytes. [waits] */
+uint64_t wfs_disk_limit(const struct wfs_disk *d, uint64_t used);
 
 /* disk_head.c: pure functions */
 void wfs_disk_head_put(const struct wfs_disk_head *h, uint8_t out[WFS_DISK_HEAD]);

@@ -137,6 +137,19 @@ def test_no_space(source, right, tmp_path):
         rig.detach(folder)
 
 
+def test_a_full_folder_keeps_its_room(source, right, tmp_path):
+    """Half of what the folder can have is its default limit, and what it holds already is part of that."""
+    folder = tmp_path / "disk"
+    mount_tmpfs(folder, "size=12m")
+    try:
+        fill(source, tmp_path, folder, right)
+        with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % folder) as mnt:
+            seen = wait_stats(mnt, lambda d: d["bytes"] > 4 << 20)["disk_cache"]
+            assert (6 << 20) - (64 << 10) <= seen["limit"] <= 6 << 20
+    finally:
+        rig.detach(folder)
+
+
 def test_read_only_folder(source, right, tmp_path):
     folder = tmp_path / "cache"
     made = fill(source, tmp_path, folder, right)["cache"]["tiles_made"]
@@ -262,6 +275,9 @@ def test_where_it_may_not_be(source, own, tmp_path):
         assert "within a weightfs mount" in said.err
     said = rig.weightfs("export", "--disk_cache=%s" % (tmp_path / "no" / "such"), source, VIEW, "-o", "-", code=1)
     assert "disk_cache=" in said.err and "it would be made in %s: No such file" % (tmp_path / "no") in said.err
+    (tmp_path / "nowhere").symlink_to("no/such")
+    said = rig.weightfs("export", "--disk_cache=%s" % (tmp_path / "nowhere"), source, VIEW, "-o", "-", code=1)
+    assert "is a link to what does not exist" in said.err
     # Others may write to it: refused, as they would decide what is read.
     shutil.rmtree(tmp_path / "open", ignore_errors=True)
     (tmp_path / "open" / "weightfs-1").mkdir(parents=True)
