@@ -1,5 +1,6 @@
 #include "store.h"
 #include "generation.h"
+#include "base/cleanup.h"
 #include "pipeline.h"
 
 #include <assert.h>
@@ -20,7 +21,8 @@ struct wfs_store {
     struct wfs_disk_view *view;
     pthread_mutex_t lock; /* taken before a generation's */
     const struct wfs_node *node; /* protected by lock; NULL once it is detached */
-    struct wfs_generation *held; /* the disk's thread's: between hold and let_go */
+    /* The disk's thread's, between hold and let_go: the node whose object is pinned, with a reference to its generation. */
+    const struct wfs_node *held;
     struct wfs_object *object;
     size_t n_tiled;
     struct tiled tiled[];
@@ -166,38 +168,42 @@ static void place(void *ctx, uint64_t index, uint64_t *ret_offset, uint64_t *ret
 
 /* ---- the rest, read as any reader would ---- */
 
+/*
+ * What is pinned is the node's object of now, not always the one that this store was made for: that one may have been let
+ * go, and be about to detach its store. So who is held is remembered apart from node.
+ */
 static bool hold(void *ctx)
 {
     struct wfs_store *s = ctx;
+    struct wfs_generation *g = NULL;
 
     pthread_mutex_lock(&s->lock);
     if (s->node && wfs_generation_try_ref(s->node->generation)) {
-        s->held = s->node->generation;
-        s->object = wfs_generation_is_current(s->held->fs, s->held) ? wfs_node_object_get(s->node) : NULL;
+        g = s->node->generation;
+        s->object = wfs_generation_is_current(g->fs, g) ? wfs_node_object_get(s->node) : NULL;
+        s->held = s->object ? s->node : NULL;
     }
     pthread_mutex_unlock(&s->lock);
-    if (s->held && !s->object) {
-        wfs_generation_unref(s->held);
-        s->held = NULL;
-    }
-    return s->object != NULL;
+    if (g && !s->held)
+        wfs_generation_unref(g);
+    return s->held != NULL;
 }
 
 static int rest(void *ctx, uint64_t offset, void *buf, size_t len)
 {
     struct wfs_store *s = ctx;
 
-    return wfs_engine_pread(wfs_fs_engine(s->held->fs), s->object, offset, buf, len);
+    return wfs_engine_pread(wfs_fs_engine(s->held->generation->fs), s->object, offset, buf, len);
 }
 
 static void let_go(void *ctx)
 {
     struct wfs_store *s = ctx;
+    const struct wfs_node *held = WFS_STEAL(s->held);
 
-    wfs_node_object_put(s->node); /* held: it is not detached */
     s->object = NULL;
-    wfs_generation_unref(s->held);
-    s->held = NULL;
+    wfs_node_object_put(held);
+    wfs_generation_unref(held->generation);
 }
 
 static void free_store(void *ctx)
