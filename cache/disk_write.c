@@ -257,17 +257,21 @@ static void wait_for_work(struct wfs_disk *d) /* locked */
 
 /*
  * Writing takes its turn with the conversions: a thread that gets a little too late to it drops tiles for good. Reading
- * whole files through may wait. Only for root, as others do not get back what they have given up.
+ * whole files through may wait. Only for who gets back what was given up, which a container's root mostly does not: whoever
+ * may take more may also take this back. ret_usual: the priority before.
  */
-static void step_back(int nice)
+static bool step_back(int *ret_usual)
 {
-    if (geteuid() == 0)
-        setpriority(PRIO_PROCESS, (id_t)gettid(), nice);
+    id_t self = (id_t)gettid();
+    int usual = getpriority(PRIO_PROCESS, self);
+
+    *ret_usual = usual;
+    return setpriority(PRIO_PROCESS, self, usual - 1) == 0 && setpriority(PRIO_PROCESS, self, usual + NICE) == 0;
 }
 
 static void finish_views(struct wfs_disk *d)
 {
-    bool unfinished;
+    bool unfinished, back;
     int usual;
 
     pthread_mutex_lock(&d->lock);
@@ -276,10 +280,10 @@ static void finish_views(struct wfs_disk *d)
     pthread_mutex_unlock(&d->lock);
     if (!unfinished)
         return;
-    usual = getpriority(PRIO_PROCESS, (id_t)gettid());
-    step_back(usual + NICE);
+    back = step_back(&usual);
     each_view(d, finish_view);
-    step_back(usual);
+    if (back)
+        setpriority(PRIO_PROCESS, (id_t)gettid(), usual);
 }
 
 void *wfs_disk_thread(void *arg)
