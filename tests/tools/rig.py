@@ -122,7 +122,7 @@ def mount_seconds(source, path, turns, *options):
 def wait_for(condition, seconds=5, what="the condition"):
     end = time.monotonic() + seconds * SLOW
     while not (value := condition()):
-        assert time.monotonic() < end, "%s did not come true in %s s" % (what, seconds * SLOW)
+        assert time.monotonic() < end, "%s did not come true in %s s" % (what() if callable(what) else what, seconds * SLOW)
         time.sleep(0.01)
     return value
 
