@@ -189,8 +189,11 @@ static void complete(struct wfs_disk_view *v, struct wfs_disk_files *f)
         return;
     r = walk(v, f, true, rest);
     s->content->let_go(s->ctx);
-    if (r == 0)
+    if (r == 0) {
         r = settle(v, f, rest);
+        if (r == -EIO) /* until here it may have been the source's; this one is the disk's */
+            wfs_disk_degrade(v->disk, WFS_DISK_OFF, "a view cannot be completed", EIO);
+    }
     if (r == 0) {
         pthread_mutex_lock(&v->lock);
         f->whole = true;
