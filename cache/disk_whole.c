@@ -268,8 +268,10 @@ int wfs_disk_view_whole(struct wfs_disk_view *v, bool verify)
     }
     pthread_mutex_lock(&v->disk->lock);
     pthread_mutex_lock(&v->lock);
-    v->verified = false;
-    v->verify = v->verify || verify;
+    if (!v->verified || is_as_verified(&v->verified_as, &then)) { /* else it has been found right meanwhile */
+        v->verified = false;
+        v->verify = v->verify || verify;
+    }
     pthread_mutex_unlock(&v->lock);
     v->disk->unfinished = v->disk->unfinished || verify;
     pthread_cond_signal(&v->disk->work);
