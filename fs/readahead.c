@@ -12,6 +12,7 @@ enum {
     MIB = 1 << 20,
     FIRST_WINDOW = 2 * MIB,
     WINDOW_PER_WORKER = 4 * MIB,
+    WINDOW_MAX = 1024 * MIB, /* it is one request of the ring, where it lies in an extent */
     SLACK_MIN = 64 * 1024,
     SLACK_MAX = 8 * MIB,
     SLACK_READS = 8, /* requests of one reader arrive out of order, by about as many as are in flight */
@@ -62,6 +63,7 @@ static uint64_t next_window(const struct wfs_engine *e, uint64_t window)
 {
     uint64_t most = (uint64_t)wfs_pool_workers(e->pool) * WINDOW_PER_WORKER, part = e->options.cache_size / 16;
 
+    most = most < WINDOW_MAX ? most : WINDOW_MAX;
     most = part < most ? part : most;
     window = window ? window * 2 : FIRST_WINDOW;
     return window < most ? window : most;
