@@ -19,6 +19,7 @@ struct wfs_look {
     void (*then)(struct wfs_request *r);
     atomic_uint refs; /* the filesystem's until it has looked; the timer's; who starts it */
     atomic_bool went_on;
+    atomic_bool came_back; /* the filesystem has looked */
     bool patient; /* has an interrupt function, and its timer runs only when that was called */
     atomic_bool interrupted;
 };
@@ -52,6 +53,7 @@ static void on_looked(void *ctx, int result)
     struct wfs_skin *skin = look->skin;
 
     (void)result;
+    atomic_store(&look->came_back, true);
     atomic_store(&skin->source_hangs, false);
     wfs_prune_check(skin);
     go_on(look);
@@ -66,8 +68,11 @@ static void give_up(struct wfs_look *look)
             wfs_request_fail(look->request, EINTR);
         return;
     }
-    if (!atomic_load(&look->went_on))
+    if (!atomic_load(&look->went_on)) {
         atomic_store(&look->skin->source_hangs, true);
+        if (atomic_load(&look->came_back)) /* just now: nobody else would take it back, as nobody looks while it hangs */
+            atomic_store(&look->skin->source_hangs, false);
+    }
     go_on(look);
 }
 
