@@ -86,6 +86,14 @@ static void reply_open(struct wfs_request *r)
     wfs_request_end(r);
 }
 
+/* ESTALE only where looking the name up again finds another node; else the kernel would give it to who opens. */
+static int errno_of_open(const struct wfs_request *r, int status)
+{
+    if (status == -ESTALE && !wfs_generation_is_current(r->skin->fs, r->id.generation))
+        return ESTALE;
+    return status == -ENOMEM || status == -EMFILE || status == -ENFILE ? -status : EIO;
+}
+
 /* On a worker: lays a view out, and finds the file that it is. */
 static void make_object(struct wfs_job *job, void *scratch)
 {
@@ -97,7 +105,7 @@ static void make_object(struct wfs_job *job, void *scratch)
     if (status == 0 && !wfs_backing_join(r))
         status = wfs_backing_take(r);
     if (status < 0) {
-        wfs_request_fail(r, status == -ENOMEM || status == -EMFILE || status == -ENFILE ? -status : EIO);
+        wfs_request_fail(r, errno_of_open(r, status));
         return;
     }
     reply_open(r);
