@@ -51,8 +51,8 @@ int64_t wfs_source_open_ns(const struct wfs_source *s, const struct timespec *no
 
 /*
  * Before anything is read of a source that was just listed. With fine stamps (ns) it waits, 40 ms at most, until every
- * write is seen; true when what was listed has changed by then: list it again. With coarse ones (whole seconds) it notes
- * in unsettled_until when that will be.
+ * write is seen; true when what was listed has changed by then: list it again. With coarse ones (whole seconds), and of
+ * files that somebody has open for writing and has written to lately, it notes in unsettled_until when that will be.
  */
 bool wfs_source_settle(struct wfs_source *s);
 

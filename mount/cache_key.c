@@ -13,6 +13,7 @@
 #include <time.h>
 
 enum { DISK_CACHE, CHECK };
+enum { MAX_SETTLE_S = 3 };
 
 static const struct wfs_flag flags[] = {
     [DISK_CACHE] = { "disk_cache", 0, WFS_FLAG_VALUE, "DIR\tremember the keys in this folder of the disk cache, for "
@@ -60,23 +61,34 @@ static int open_memory(struct keying *k, const char *disk_cache, const char *sou
     return 0;
 }
 
-/* Where stamps are whole seconds, a write that comes right after may not show: waits until it would. */
-static void wait_settled(const struct wfs_source *s)
+/*
+ * Where stamps are whole seconds, a write that comes right after may not show: waits until it would. Who is still
+ * writing then may leave the stamps as they are, too.
+ */
+static bool wait_settled(const struct wfs_source *s)
 {
-    if (s->unsettled_until.tv_sec != 0)
+    struct timespec now;
+
+    if (s->unsettled_until.tv_sec == 0)
+        return true;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (s->unsettled_until.tv_sec - now.tv_sec <= MAX_SETTLE_S)
         clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &s->unsettled_until, NULL);
+    return false;
 }
 
 static int open_source(struct keying *k, const char *path, struct wfs_error *err)
 {
     int r = wfs_source_open(path, NULL, &k->source, err);
 
-    if (r < 0 || k->source->unsettled_until.tv_sec == 0)
+    if (r < 0 || wait_settled(k->source))
         return r;
-    wait_settled(k->source);
     wfs_source_close(k->source);
     k->source = NULL;
-    return wfs_source_open(path, NULL, &k->source, err);
+    r = wfs_source_open(path, NULL, &k->source, err);
+    if (r == 0 && k->source->unsettled_until.tv_sec != 0)
+        return wfs_error_set(err, EBUSY, "source %s: somebody writes to it: what it will hold is not known yet", path);
+    return r;
 }
 
 /* The files of weights, and what is known of them. */

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import mmap
 import os
 import shutil
 import subprocess
@@ -164,6 +165,33 @@ def test_a_file_written_twice_within_one_stamp(tmp_path, mkfs):
                 assert read(mnt / "config.json") == b'{"a": 3}'
                 assert json.loads(read(mnt / ".weightfs/status.json"))["generation"] == status, "it has settled"
         assert seen_same_stamps == ("128" in mkfs)
+
+
+def test_a_writer_that_has_been_stamped_already(own, tmp_path):
+    """A long write is stamped when it begins, a store through a mapping when its page was clean: once whoever writes has
+    closed the file, new opens see what it wrote; nothing of before is remembered."""
+    source = own("llama2-12-layers")
+    shard, view = sorted(source.glob("model-*.safetensors"))[0], "model-f32.gguf"
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % (tmp_path / "cache")) as mnt:
+        with open(shard, "r+b") as file, mmap.mmap(file.fileno(), 0) as stored:
+            stored[-1] ^= 1
+            before = os.stat(shard)
+            time.sleep(0.5)
+            first = rig.file_hash(mnt / view)
+            assert first == rig.export_hash(source, view)
+            stored[-1] ^= 3
+            after = os.stat(shard)
+            said = rig.weightfs("cache", "key", "--disk_cache", tmp_path / "cache", source, code=1).err
+            assert "somebody writes to it" in said
+        if (before.st_mtime_ns, before.st_ctime_ns) != (after.st_mtime_ns, after.st_ctime_ns):
+            pytest.skip("this file system has stamped the second store")
+        right = rig.export_hash(source, view)
+        assert right != first
+        rig.wait_for(lambda: rig.file_hash(mnt / view) == right, 10, "the bytes that were stored last")
+        time.sleep(1)
+        assert rig.stats(mnt)["disk_cache"]["damaged"] == 0
+    with rig.mounted(source, tmp_path / "mnt", "disk_cache=%s" % (tmp_path / "cache")) as mnt:
+        assert rig.file_hash(mnt / view) == right
 
 
 def test_the_folder_itself_replaced(own, tmp_path):
