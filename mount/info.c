@@ -80,7 +80,7 @@ static int inform(struct wfs_opened *o, const struct wfs_arguments *args, struct
     if (info.gguf_reason)
         printf("no GGUF:      %s\n", info.gguf_reason);
     if (!info.model) {
-        printf("weights:      none%s\n", wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
+        printf("weights:      none%s\n", wfs_preflight_model_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
         return 0;
     }
     printf("parameters:   %" PRIu64 " (%s)\n", info.n_parameters,

@@ -181,7 +181,7 @@ static int list_text(struct wfs_opened *o, bool all, struct wfs_error *err)
     wfs_escape(source, sizeof source, wfs_fs_source_given(o->fs), strlen(wfs_fs_source_given(o->fs)));
     wfs_generation_model_info(o->generation, &model);
     printf("%s%s\n", source,
-           model.model ? "" : wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
+           model.model ? "" : wfs_preflight_model_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
     wfs_generation_each_view(o->generation, show, &l);
     finish(&l);
     return l.failed ? wfs_error_set(err, ENOMEM, "out of memory") : 0;

@@ -109,7 +109,7 @@ static int explain_absence(struct wfs_opened *o, const char *path, struct wfs_er
     wfs_generation_model_info(o->generation, &model);
     if (search.found)
         return wfs_error_set(err, EIO, "%s is withheld: %s%s", path, search.reason,
-                             model.model ? "" : wfs_preflight_hub_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
+                             model.model ? "" : wfs_preflight_model_hint(wfs_fs_source_path(o->fs), hint, sizeof hint));
     wfs_suggest_text(&search.near, "", text, sizeof text);
     return wfs_error_set(err, ENOENT, "there is no file %s%s `weightfs ls --all %s` lists what is there", path,
                          text[0] ? text : ";", wfs_fs_source_given(o->fs));

@@ -16,7 +16,10 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-enum { TAKE_TRIES = 200 }; /* 10 ms apart */
+enum {
+    TAKE_TRIES = 200, /* 10 ms apart */
+    MAX_LOOKED_AT = 1000, /* entries of a folder, for a hint */
+};
 
 static int check_device(struct wfs_error *err)
 {
@@ -81,25 +84,74 @@ static int check_user(const struct wfs_options *options, struct wfs_error *err)
                                      "/etc/fuse.conf");
 }
 
-const char *wfs_preflight_hub_hint(const char *source, char *out, size_t size)
+/* Whether a folder has what a model's folder has. */
+static bool looks_like_model(const char *parent, const char *name)
 {
-    WFS_CLEANUP(wfs_free) char *path = NULL;
+    static const char *const marks[] = { "model.safetensors", "model.safetensors.index.json", "config.json" };
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        WFS_CLEANUP(wfs_free) char *path = NULL;
+
+        if (asprintf(&path, "%s/%s/%s", parent, name, marks[i]) < 0) {
+            path = NULL;
+            return false;
+        }
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The first folder in parent, in order of names, that looks like a model's (any: whatever it looks like); *ret_more: how
+ * many others. NULL: there is none.
+ */
+static char *model_within(const char *parent, bool any, size_t *ret_more)
+{
     struct dirent *entry;
-    DIR *dir;
+    DIR *dir = opendir(parent);
+    char *first = NULL;
 
-    out[0] = 0;
-    if (asprintf(&path, "%s/snapshots", source) < 0)
-        return out;
-    dir = opendir(path);
-    while (dir && !out[0] && (entry = readdir(dir))) {
-        char name[300];
-
-        wfs_escape(name, sizeof name, entry->d_name, strlen(entry->d_name));
-        if (entry->d_name[0] != '.')
-            snprintf(out, size, " (a hub's cache folder; the model is in snapshots/%s)", name);
+    *ret_more = 0;
+    for (int n = 0; dir && n < MAX_LOOKED_AT && (entry = readdir(dir)); n++) {
+        if (entry->d_name[0] == '.' || (!any && !looks_like_model(parent, entry->d_name)))
+            continue;
+        *ret_more += first != NULL;
+        if (first && strcmp(entry->d_name, first) > 0)
+            continue;
+        free(first);
+        first = strdup(entry->d_name);
     }
     if (dir)
         closedir(dir);
+    return first;
+}
+
+const char *wfs_preflight_model_hint(const char *source, char *out, size_t size)
+{
+    WFS_CLEANUP(wfs_free) char *snapshots = NULL, *model = NULL;
+    size_t more = 0;
+    char name[300];
+    bool hub;
+
+    out[0] = 0;
+    if (asprintf(&snapshots, "%s/snapshots", source) < 0) {
+        snapshots = NULL;
+        return out;
+    }
+    model = model_within(snapshots, true, &more);
+    hub = model != NULL;
+    if (!hub)
+        model = model_within(source, false, &more);
+    if (!model)
+        return out;
+    wfs_escape(name, sizeof name, model, strlen(model));
+    if (hub)
+        snprintf(out, size, " (a hub's cache folder; the model is in snapshots/%s)", name);
+    else if (more == 0)
+        snprintf(out, size, " (the model is in its subfolder %s)", name);
+    else
+        snprintf(out, size, " (it has models in subfolders, each to be mounted by itself: %s and %zu more)", name, more);
     return out;
 }
 

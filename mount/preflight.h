@@ -31,7 +31,10 @@ bool wfs_preflight_allows_other(const char *fuse_conf);
 /* Whether SOURCE is there, readable, and a folder or a .safetensors file: 0, or a negative errno and what is wanted. */
 int wfs_preflight_source(const char *source, struct wfs_error *err);
 
-/* " (… snapshots/HASH)" when source is a hub's cache folder, whose model lies deeper, else ""; returns out. */
-const char *wfs_preflight_hub_hint(const char *source, char *out, size_t size);
+/*
+ * Where the model is, of a source that is none: " (… snapshots/HASH)" for a hub's cache folder, " (… subfolder NAME)" for
+ * a folder of models, else "". Returns out.
+ */
+const char *wfs_preflight_model_hint(const char *source, char *out, size_t size);
 
 #endif

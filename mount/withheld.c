@@ -46,7 +46,7 @@ static void describe(struct wfs_fs *fs, struct wfs_generation *g, char *ret, siz
                  c.differ ? "; the first, " : "", c.differ ? c.path : "", c.first, source);
     else
         snprintf(ret, size, "no weights found in %s: only its files are shown%s\n%s\n", source,
-                 wfs_preflight_hub_hint(wfs_fs_source_path(fs), hint, sizeof hint), c.first);
+                 wfs_preflight_model_hint(wfs_fs_source_path(fs), hint, sizeof hint), c.first);
 }
 
 void wfs_withheld_describe(struct wfs_fs *fs, char *ret, size_t size)

@@ -431,6 +431,11 @@ def test_mount_says_what_it_withholds(model, tmp_path):
     (tmp_path / "empty").mkdir()
     hub = tmp_path / "models--org--name"
     (hub / "snapshots" / ("0" * 40)).mkdir(parents=True)
+    models = tmp_path / "models"
+    for name in ("phi", "qwen"):
+        (models / name).mkdir(parents=True)
+        (models / name / "model.safetensors.index.json").touch()
+    (models / "notes").mkdir()
     one = model("llama2-model") / "model.safetensors"
     odd = ["--view", "odd.gguf q4_k_m output=q4_k"]
     odder = [*odd, "--view", "model.gguf q4_k_m tensor-type=ffn_down=iq1_s"]
@@ -439,6 +444,7 @@ def test_mount_says_what_it_withholds(model, tmp_path):
         (model("types-few-layers"), ["model.gguf is withheld: ", "importance"], *odder),
         (tmp_path / "empty", ["no weights found", "only its files are shown"]),
         (hub, ["no weights found", "snapshots/" + "0" * 40]),
+        (models, ["no weights found", "models in subfolders", "phi and 1 more"]),
         (model("unknown-arch"), ["views are withheld", "is not supported", "weightfs ls"]),
         (model("no-tokenizer"), ["views are withheld", "tokenizer", "weightfs ls"]),
         (one, ["views are withheld", "the source is one file", "`weightfs ls %s`" % one]),
