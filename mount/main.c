@@ -5,6 +5,9 @@
 
 #include "kernels/kernels.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +128,18 @@ static int run(const struct wfs_command *command, int argc, char **argv)
     return r;
 }
 
+/*
+ * The starter may have closed them: then files that are opened would take their places, and be written messages to, or be
+ * closed with them. What stands in for them fails, as the closed ones would.
+ */
+static void hold_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct wfs_command *command;
@@ -132,6 +147,8 @@ int main(int argc, char **argv)
     const char *cpu;
     int words;
 
+    hold_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of a file's size is an error of that write */
     if (!wfs_cpu_check(&cpu)) {
         char shown[200];
 

@@ -15,7 +15,8 @@ static int start_log(const struct wfs_mount_request *request, struct wfs_error *
     const char *path = request->options->log;
 
     if (path && !wfs_log_to_file(path))
-        return wfs_error_set(err, errno, "option log=%s: %s", path, strerror(errno));
+        return wfs_error_set(err, errno, "option log=%s: %s", path,
+                             errno == ENXIO ? "a pipe or socket that nobody reads" : strerror(errno));
     if (!path && !request->foreground)
         wfs_log_to_syslog("weightfs");
     if (request->debug)

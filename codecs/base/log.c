@@ -1,10 +1,12 @@
 #include "log.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 static _Atomic int log_level = WFS_LOG_INFO;
 static bool use_syslog;
@@ -18,10 +20,15 @@ void wfs_log_to_syslog(const char *ident)
 
 bool wfs_log_to_file(const char *path)
 {
-    FILE *f = fopen(path, "ae");
+    /* Not to wait for who reads a pipe: neither here nor, when it is full, with each line. */
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "a");
 
-    if (!f)
+    if (!f) {
+        if (fd >= 0)
+            close(fd);
         return false;
+    }
     setvbuf(f, NULL, _IOLBF, 0);
     log_file = f;
     return true;

@@ -330,6 +330,36 @@ def test_a_log_that_cannot_be_written_is_said(model, tmp_path):
     mnt.mkdir()
     run = rig.weightfs("mount", "-o", "log=%s/no/such/log" % tmp_path, model("mixed-dtypes"), mnt, code=1)
     assert "no/such/log" in run.err and not rig.is_mounted(mnt)
+    os.mkfifo(tmp_path / "pipe")
+    run = rig.weightfs("mount", "-o", "log=%s" % (tmp_path / "pipe"), model("mixed-dtypes"), mnt, code=1, timeout=5)
+    assert "nobody reads" in run.err and not rig.is_mounted(mnt)
+
+
+def test_a_limit_of_file_sizes_ends_no_mount(model, tmp_path):
+    """A log that may not grow is a line less, no SIGXFSZ."""
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    command = 'ulimit -f 0; exec "$0" mount -o log=%s/log "$1" "$2"' % tmp_path
+    subprocess.run(["sh", "-c", command, rig.BIN, model("mixed-dtypes"), mnt], check=True)
+    try:
+        assert (mnt / "config.json").read_bytes()
+        assert rig.daemon_of(mnt)
+    finally:
+        rig.weightfs("umount", mnt)
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(model, tmp_path, closed):
+    """What is opened does not take their places, where it would be closed, or written messages to."""
+    mnt = tmp_path / "mnt"
+    mnt.mkdir()
+    subprocess.run(["sh", "-c", 'exec "$0" mount "$1" "$2" ' + closed, rig.BIN, model("mixed-dtypes"), mnt], check=True)
+    try:
+        assert (mnt / "config.json").read_bytes()
+    finally:
+        rig.weightfs("umount", mnt)
+    run = subprocess.run(["sh", "-c", 'exec "$0" ls "$1" ' + closed, rig.BIN, model("mixed-dtypes")])
+    assert run.returncode == 1, "nothing could be printed"
 
 
 def test_what_cannot_be_mounted_says_why(model, tmp_path):
