@@ -148,19 +148,20 @@ uint64_t wfs_disk_limit(const struct wfs_disk *d, uint64_t used)
     return half < DEFAULT_LIMIT ? half : DEFAULT_LIMIT;
 }
 
-static int start_thread(struct wfs_disk *d, struct wfs_error *err)
+static int start_thread(struct wfs_disk *d, void *(*run)(void *disk), const char *name, pthread_t *ret, bool *ret_has,
+                        struct wfs_error *err)
 {
     sigset_t all, old;
     int r;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    r = pthread_create(&d->thread, NULL, wfs_disk_thread, d);
+    r = pthread_create(ret, NULL, run, d);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r != 0)
         return wfs_error_set(err, r, "disk cache: cannot start a thread: %s", strerror(r));
-    d->has_thread = true;
-    pthread_setname_np(d->thread, "wfs-disk");
+    *ret_has = true;
+    pthread_setname_np(*ret, name);
     return 0;
 }
 
@@ -168,6 +169,7 @@ static int start_thread(struct wfs_disk *d, struct wfs_error *err)
 static int open_folder(struct wfs_disk *d, struct wfs_error *err)
 {
     struct wfs_error why = { 0 };
+    int r;
 
     d->folder = wfs_disk_folder_open(d->options.path, true, &why);
     if (d->folder < 0 && is_passing(why.code)) {
@@ -181,7 +183,8 @@ static int open_folder(struct wfs_disk *d, struct wfs_error *err)
     if (faccessat(d->folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
         wfs_disk_degrade(d, WFS_DISK_READ_ONLY, "it cannot be written to", errno);
     d->limit = wfs_disk_limit(d, 0); /* until the thread has looked what is there */
-    return start_thread(d, err);
+    r = start_thread(d, wfs_disk_opener, "wfs-disk-open", &d->opener, &d->has_opener, err);
+    return r < 0 ? r : start_thread(d, wfs_disk_thread, "wfs-disk", &d->thread, &d->has_thread, err);
 }
 
 int wfs_disk_open(const struct wfs_disk_options *options, struct wfs_disk **ret, struct wfs_error *err)
@@ -198,10 +201,12 @@ int wfs_disk_open(const struct wfs_disk_options *options, struct wfs_disk **ret,
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&d->work, &attr);
+    pthread_cond_init(&d->open_wanted, &attr);
     pthread_condattr_destroy(&attr);
     d->options.path = strdup(options->path);
     r = d->options.path ? open_folder(d, err) : wfs_error_nomem(err);
     if (r < 0) {
+        wfs_disk_stop(d);
         wfs_disk_free(d);
         return r;
     }
@@ -209,7 +214,7 @@ int wfs_disk_open(const struct wfs_disk_options *options, struct wfs_disk **ret,
     return 0;
 }
 
-static bool join_within(struct wfs_disk *d, int ms)
+static bool join_within(pthread_t thread, int ms)
 {
     struct timespec until;
 
@@ -217,30 +222,32 @@ static bool join_within(struct wfs_disk *d, int ms)
     until.tv_nsec += (long)(ms % 1000) * 1000000;
     until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    return pthread_timedjoin_np(d->thread, NULL, &until) == 0;
+    return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}
+
+/* As far as a second suffices what waits is written, and then let go. */
+static bool join_thread(struct wfs_disk *d)
+{
+    if (join_within(d->thread, STOP_MS))
+        return true;
+    pthread_mutex_lock(&d->lock);
+    d->abandon = true;
+    pthread_mutex_unlock(&d->lock);
+    return join_within(d->thread, HANG_MS);
 }
 
 bool wfs_disk_stop(struct wfs_disk *d)
 {
-    bool joined = true;
-
     if (!d)
         return true;
     pthread_mutex_lock(&d->lock);
     d->stopping = true;
     pthread_cond_signal(&d->work);
+    pthread_cond_signal(&d->open_wanted);
     pthread_mutex_unlock(&d->lock);
-    if (!d->has_thread)
-        return true;
-    joined = join_within(d, STOP_MS);
-    if (!joined) {
-        pthread_mutex_lock(&d->lock);
-        d->abandon = true;
-        pthread_mutex_unlock(&d->lock);
-        joined = join_within(d, HANG_MS);
-    }
-    d->has_thread = !joined;
-    return joined;
+    d->has_thread = d->has_thread && !join_thread(d);
+    d->has_opener = d->has_opener && !join_within(d->opener, d->has_thread ? 0 : HANG_MS);
+    return !d->has_thread && !d->has_opener;
 }
 
 void wfs_disk_free(struct wfs_disk *d)
@@ -250,6 +257,7 @@ void wfs_disk_free(struct wfs_disk *d)
     wfs_disk_files_close(d);
     wfs_close(&d->folder);
     pthread_cond_destroy(&d->work);
+    pthread_cond_destroy(&d->open_wanted);
     pthread_mutex_destroy(&d->lock);
     free((char *)d->options.path);
     free(d);

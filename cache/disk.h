@@ -106,8 +106,8 @@ struct wfs_disk_view *wfs_disk_view_ref(struct wfs_disk_view *v);
 void wfs_disk_view_unref(struct wfs_disk_view *v);
 
 /*
- * The view's files, opened when they are not: NULL when the disk is off, there are none and none can be made, or another
- * thread has been opening them for a while. [waits]
+ * The view's files, opened when they are not: NULL when the disk is off, there are none and none can be made, or opening
+ * takes longer than is worth waiting for (200 ms; it goes on, for later). [waits: no longer than that]
  */
 struct wfs_disk_files *wfs_disk_files_get(struct wfs_disk_view *v);
 void wfs_disk_files_put(struct wfs_disk_files *f);

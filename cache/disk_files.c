@@ -12,10 +12,7 @@
 #include <sys/random.h>
 #include <sys/uio.h>
 
-enum {
-    MAX_OPEN = 128, /* views with files: two descriptors each */
-    OPEN_MS = 200,  /* how long others wait for who opens them */
-};
+enum { MAX_OPEN = 128 /* views with files: two descriptors each */ };
 
 void wfs_disk_name(const struct wfs_disk_view *v, const char *ending, char ret[64])
 {
@@ -314,7 +311,7 @@ static void cannot_open(struct wfs_disk *d, int why)
         wfs_disk_degrade(d, WFS_DISK_OFF, "a file cannot be opened", -why);
 }
 
-/* Locked (the disk). The open view that has been unused for longest, when there are many. */
+/* Locked (the disk). The view whose files were opened first, when there are many. */
 static struct wfs_disk_view *one_too_many(struct wfs_disk *d)
 {
     struct wfs_disk_view *oldest = NULL;
@@ -338,7 +335,8 @@ static void keep_files(struct wfs_disk_view *v, struct wfs_disk_files *f)
 
     pthread_mutex_lock(&d->lock);
     pthread_mutex_lock(&v->lock);
-    v->opening = v->slow = false;
+    v->opening = false;
+    v->failed_ns = f ? 0 : wfs_now_ns();
     pthread_cond_broadcast(&v->opened);
     if (f) {
         v->files = wfs_disk_files_ref(f);
@@ -358,41 +356,17 @@ static void keep_files(struct wfs_disk_view *v, struct wfs_disk_files *f)
     }
 }
 
-/* Locked. For a short while: a disk that hangs is not waited for. */
-static void wait_opened(struct wfs_disk_view *v)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)OPEN_MS * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (v->opening && !v->slow)
-        v->slow = pthread_cond_timedwait(&v->opened, &v->lock, &until) == ETIMEDOUT && v->opening;
-}
-
-struct wfs_disk_files *wfs_disk_files_get(struct wfs_disk_view *v)
+void wfs_disk_files_open(struct wfs_disk_view *v)
 {
     struct wfs_disk_files *f = NULL;
-    bool mine = false;
-    int why;
+    int why = 0;
 
-    if (!wfs_disk_is(v->disk, WFS_DISK_READ_ONLY))
-        return NULL;
-    pthread_mutex_lock(&v->lock);
-    wait_opened(v);
-    if (v->files)
-        f = wfs_disk_files_ref(v->files);
-    else if (!v->opening)
-        mine = v->opening = true;
-    pthread_mutex_unlock(&v->lock);
-    if (!mine)
-        return f;
-    f = open_files(v, &why);
-    if (!f)
+    if (wfs_disk_is(v->disk, WFS_DISK_READ_ONLY))
+        f = open_files(v, &why);
+    if (!f && why < 0)
         cannot_open(v->disk, why);
     keep_files(v, f);
-    return f;
+    wfs_disk_files_put(f);
 }
 
 /* ---- records ---- */

@@ -41,17 +41,18 @@ struct wfs_disk_view {
     char hex[33];
     atomic_bool used; /* since the last stamp */
     struct wfs_disk_view *prev, *next; /* of the disk's views, protected by its lock */
+    struct wfs_disk_view *next_to_open; /* likewise */
 
     pthread_mutex_t lock; /* a leaf; no I/O under it; protects what follows */
     struct wfs_disk_files *files;
     pthread_cond_t opened; /* opening became false */
-    bool opening;
-    bool slow;            /* opening takes longer than anybody should wait */
+    bool opening;         /* it is among those to be opened */
+    uint64_t failed_ns;   /* when that did not succeed; 0: it did, or has not been tried */
     bool scan;            /* tiles have come: all may be there */
     bool verify;          /* somebody wants the whole file verified */
     bool verified;        /* the whole file was found right when it looked like this: */
     struct stat verified_as;
-    uint64_t opened_use;  /* of the disk's clock of opens: the least recently used are closed */
+    uint64_t opened_use;  /* of the disk's clock of opens: those opened first are closed */
 
     /* the thread's */
     uint64_t looked_ns; /* when it was last seen that the files still have their names */
@@ -71,12 +72,13 @@ struct wfs_disk {
     struct wfs_disk_options options; /* path owned */
     int folder; /* -1 when it is off from the start */
     uint64_t limit; /* changed once, by the thread under the lock */
-    pthread_t thread;
-    bool has_thread;
+    pthread_t thread, opener;
+    bool has_thread, has_opener;
 
     pthread_mutex_t lock; /* before a view's; no I/O under it; protects what follows */
-    pthread_cond_t work;
+    pthread_cond_t work, open_wanted;
     bool stopping, abandon;
+    struct wfs_disk_view *to_open, *last_to_open; /* a reference each */
     bool unfinished; /* a view wants to be scanned or verified */
     struct wfs_disk_tile *queue, *last;
     uint64_t queued_bytes;
@@ -86,6 +88,7 @@ struct wfs_disk {
     uint64_t opens;
     char reason[300];
 
+    atomic_uint_fast64_t open_began_ns; /* of the files that are being opened now; 0: none are */
     atomic_int state; /* enum wfs_disk_state */
     atomic_uint_fast64_t used, hits, misses, damaged, bytes_read, tiles_written, bytes_written, dropped,
         views_completed, views_evicted;
@@ -115,7 +118,11 @@ int wfs_disk_write_at(int fd, uint64_t offset, const void *buf, size_t len);
 struct wfs_disk_files *wfs_disk_files_ref(struct wfs_disk_files *f);
 void wfs_disk_files_close(struct wfs_disk *d); /* those that nobody holds any more */
 void wfs_disk_files_drop(struct wfs_disk_view *v); /* the view has none any more; who holds them goes on */
+void wfs_disk_files_open(struct wfs_disk_view *v); /* on the opener: tries, and tells who waits for v->opened */
 void wfs_disk_name(const struct wfs_disk_view *v, const char *ending, char ret[64]);
+
+/* disk_opener.c */
+void *wfs_disk_opener(void *disk);
 
 /* disk_write.c */
 void *wfs_disk_thread(void *disk);

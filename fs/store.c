@@ -19,6 +19,7 @@ struct tiled {
 
 struct wfs_store {
     struct wfs_disk_view *view;
+    bool waits; /* reads of its files */
     pthread_mutex_t lock; /* taken before a generation's */
     const struct wfs_node *node; /* protected by lock; NULL once it is detached */
     /* The disk's thread's, between hold and let_go: the node whose object is pinned, with a reference to its generation. */
@@ -277,6 +278,7 @@ int wfs_store_new(struct wfs_disk *d, const struct wfs_store_about *a, struct wf
         return -ENOMEM;
     pthread_mutex_init(&s->lock, NULL);
     s->node = a->node;
+    s->waits = a->waits;
     list_tiled(s, a->layout);
     shape.n_tiles = sum.n_tiles;
     shape.host_only = sum.host_only;
@@ -365,6 +367,7 @@ bool wfs_load_prepare(struct wfs_load *l, struct wfs_job *job, struct wfs_cache 
     memset(&l->io, 0, sizeof l->io);
     l->io.kind = WFS_IO_READ;
     l->io.apart = true;
+    l->io.waits = l->store->waits;
     if (l->stage == WFS_LOAD_RECORD) {
         l->io.fd = wfs_disk_files_sums(l->files);
         l->io.offset = wfs_disk_record_offset(l->index);

@@ -22,6 +22,7 @@ struct wfs_store_about {
     size_t n_files;
     const char *model, *name;    /* for listings */
     const struct wfs_node *node; /* whose rest can be read until wfs_store_detach */
+    bool waits;                  /* as in struct wfs_io: where the disk cache lies even beginning a read may wait */
 };
 
 /* *ret is NULL when the view has no tiles. 0 or -ENOMEM. */

@@ -73,7 +73,8 @@ struct wfs_store *wfs_generation_store(const struct wfs_node *n, const struct wf
     struct wfs_store *store = NULL;
     const struct wfs_digest *digests;
     char model[256];
-    struct wfs_store_about about = { .layout = layout, .n_files = n_files, .model = model, .name = n->path, .node = n };
+    struct wfs_store_about about = { .layout = layout, .n_files = n_files, .model = model, .name = n->path, .node = n,
+                                     .waits = !wfs_fs_disk_is_local(g->fs) };
     bool tiled = false;
 
     for (size_t i = 0; i < layout->n_segments && !tiled; i++)

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import time
 
+import faults
 import pytest
 import rig
 
@@ -299,6 +300,35 @@ def test_the_limit_is_kept(source, right, tmp_path):
         assert used(folder) <= (1 << 20) + (128 << 10)
     assert not old.exists()
     ctypes.CDLL(None).sync()
+
+
+def test_a_disk_that_hangs_when_files_are_opened(source, right, tmp_path):
+    """Who reads a view does not wait for it for long, and takes no worker from others."""
+    folder, views = tmp_path / "cache", (VIEW, "model-q4_k_m.gguf", "model-f16.gguf")
+    for view in views:
+        rig.export(source, view, "--disk_cache=%s" % folder)
+    with faults.faulty(folder, tmp_path) as disk:
+        options = "disk_cache=%s,workers=2,cache_size=1M" % disk.folder
+        with rig.mounted(source, tmp_path / "mnt", options) as mnt:
+            disk.say(*["stall-open weightfs-1/%s" % path.name for path in files(folder)])
+            readers = [subprocess.Popen(["cat", mnt / view], stdout=subprocess.PIPE) for view in views]
+            for reader, view in zip(readers, views):
+                assert reader.communicate(timeout=20 * rig.SLOW)[0] == right(source, view)
+            assert rig.stats(mnt)["disk_cache"]["hits"] == 0
+            disk.calm()
+            for view in views:  # opened by then, behind each other
+                with open(mnt / view, "rb", buffering=0) as file:
+                    rig.wait_for(lambda: read_anew(file, mnt), 10, "a tile from the disk cache")
+
+
+def read_anew(file, mnt):
+    """Reads what is in neither cache of memory; whether the disk cache had it."""
+    before = rig.stats(mnt)["disk_cache"]["hits"]
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    file.seek(0)
+    while file.read(1 << 20):
+        pass
+    return rig.stats(mnt)["disk_cache"]["hits"] > before
 
 
 def test_small_memory(source, right, tmp_path):
