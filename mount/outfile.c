@@ -84,7 +84,10 @@ static int no_space(const struct wfs_outfile *o, struct wfs_error *err)
     char needed[32], have[32];
     struct statvfs st;
     uint64_t bytes = 0;
+    struct stat file;
 
+    if (fstat(o->fd, &file) == 0 && !S_ISREG(file.st_mode)) /* a device's folder has nothing to do with its room */
+        return wfs_error_set(err, ENOSPC, "%s: No space left on device", o->shown);
     if (fstatvfs(o->dir_fd >= 0 ? o->dir_fd : o->fd, &st) == 0)
         bytes = (uint64_t)st.f_bavail * st.f_frsize;
     return wfs_error_set(err, ENOSPC, "%s: No space left on device: %s needed in all, %s free", o->shown,

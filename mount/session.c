@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -43,6 +44,7 @@ struct session {
     unsigned minor; /* of the mount's device */
     char withheld[4000]; /* what the starter is told, from before mounting */
     int signal_fd, loop_ended, all_done; /* event descriptors */
+    atomic_bool no_threads; /* why the mount has ended before it served */
     pthread_t control;
     pthread_mutex_t lock; /* protects that the skin is there, against the control thread */
 };
@@ -223,10 +225,10 @@ static void *control_main(void *arg)
         wfs_log(WFS_LOG_INFO, "%s serves %s", s->request->mountpoint, s->source);
     } else {
         /* A mount that cannot be seen serves nobody, and the starter waits for a word. */
-        int why = errno;
+        const char *why = atomic_load(&s->no_threads) ? "no thread could be started to serve it" : strerror(errno);
 
-        fprintf(stderr, "weightfs: mounted, but %s cannot be looked at: %s\n", s->request->mountpoint, strerror(why));
-        wfs_log(WFS_LOG_ERROR, "%s cannot be looked at: %s", s->request->mountpoint, strerror(why));
+        fprintf(stderr, "weightfs: mounted, but %s cannot be looked at: %s\n", s->request->mountpoint, why);
+        wfs_log(WFS_LOG_ERROR, "%s cannot be looked at: %s", s->request->mountpoint, why);
         wfs_daemon_failed(s->request->daemon, s->request->failed_code);
         end_now = true;
     }
@@ -369,8 +371,10 @@ static int serve(struct session *s, struct wfs_error *err)
         return wfs_error_set(err, r, "cannot start a thread: %s", strerror(r));
     }
     wfs_prune_start(s->skin, s->se); /* without it, old files are let go when the kernel needs the memory */
-    if (serve_loop(s) != 0 && is_connected(s)) /* no thread could be started */
+    if (serve_loop(s) != 0 && is_connected(s)) {
+        atomic_store(&s->no_threads, true);
         end_mount(s); /* else all who ask wait for ever, the control thread too */
+    }
     signal_event(s->loop_ended);
     wfs_prune_stop(s->skin);
     wfs_skin_wait_idle(s->skin);
@@ -414,8 +418,11 @@ static int prepare(struct session *s, struct wfs_error *err)
     if (r < 0)
         return r;
     s->source = strdup(wfs_fs_source_path(s->fs));
-    if (!s->source || wfs_skin_new(s->fs, s->request->options, &s->skin) < 0)
+    if (!s->source)
         return wfs_error_set(err, ENOMEM, "out of memory");
+    r = wfs_skin_new(s->fs, s->request->options, &s->skin);
+    if (r < 0)
+        return wfs_error_set(err, -r, "what answers the kernel cannot be started: %s", strerror(-r));
     r = make_fuse_session(s, err);
     if (r < 0)
         return r;
