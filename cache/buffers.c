@@ -53,20 +53,10 @@ static void give_back(void *buf, size_t size)
         free(size >= MAPPED_MIN ? (char *)buf - ALIGN : buf);
 }
 
-void wfs_buffers_trim(struct buffers *b)
-{
-    pthread_mutex_lock(&b->lock);
-    while (b->n_spare > 0) {
-        b->n_spare--;
-        give_back(b->spare[b->n_spare].buf, b->spare[b->n_spare].size);
-    }
-    b->spare_bytes = 0;
-    pthread_mutex_unlock(&b->lock);
-}
-
 void wfs_buffers_done(struct buffers *b)
 {
-    wfs_buffers_trim(b);
+    for (size_t i = 0; i < b->n_spare; i++)
+        give_back(b->spare[i].buf, b->spare[i].size);
     free(b->spare);
     pthread_mutex_destroy(&b->lock);
 }

@@ -98,7 +98,6 @@ static void list_place(struct wfs_cache *c, struct wfs_block *b)
     }
 }
 
-
 void wfs_evict_remove(struct wfs_cache *c, struct wfs_block *b)
 {
     list_remove(c, b);

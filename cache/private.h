@@ -95,7 +95,6 @@ void wfs_buffers_done(struct buffers *b);
 void *wfs_buffers_get(struct buffers *b, size_t size);
 void wfs_buffers_put(struct buffers *b, void *buf, size_t size);
 size_t wfs_buffers_held(size_t size); /* what a piece takes: large ones are whole pages, so that spares fit each other */
-void wfs_buffers_trim(struct buffers *b); /* gives all spares back to the system */
 
 /* tier_lz4.c: pure functions */
 /* Packs size bytes into out, which has room for 3/4 of that. The packed size, or 0 when they do not shrink so far. */

@@ -49,9 +49,9 @@ struct session {
     pthread_mutex_t lock; /* protects that the skin is there, against the control thread */
 };
 
-/* --- libfuse's own messages: the last one explains a failed mount --- */
+/* --- libfuse's own messages: this thread's last one explains a failed mount --- */
 
-static char last_fuse_message[400];
+static _Thread_local char last_fuse_message[400];
 
 __attribute__((format(printf, 2, 0))) static void on_fuse_log(enum fuse_log_level level, const char *fmt, va_list ap)
 {
