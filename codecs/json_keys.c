@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <xxhash.h>
 
 cJSON *wfs_json_next(cJSON *node, cJSON **stack, unsigned *depth)
 {
@@ -65,6 +68,35 @@ static int settle_small(const struct settling *s, cJSON *object)
     return 0;
 }
 
+/*
+ * Whether two of the keys have the same hash; 1 when memory is short, too. A table of hashes alone is a third of a map,
+ * and almost no object has a key twice.
+ */
+static bool may_repeat(const cJSON *object, size_t count)
+{
+    uint64_t *hashes WFS_CLEANUP(wfs_free) = NULL;
+    uint64_t seed = 0;
+    size_t n_slots = 16;
+
+    while (n_slots < 2 * count)
+        n_slots *= 2;
+    hashes = calloc(n_slots, sizeof *hashes);
+    if (!hashes || getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
+        return true;
+    for (const cJSON *m = object->child; m; m = m->next) {
+        uint64_t hash = XXH3_64bits_withSeed(m->string, strlen(m->string), seed);
+        size_t i = hash & (n_slots - 1);
+
+        hash += hash == 0;
+        while (hashes[i] && hashes[i] != hash)
+            i = (i + 1) & (n_slots - 1);
+        if (hashes[i])
+            return true;
+        hashes[i] = hash;
+    }
+    return false;
+}
+
 static int settle_large(const struct settling *s, cJSON *object, size_t count)
 {
     struct wfs_map WFS_CLEANUP(wfs_map_done) keys = { 0 };
@@ -103,7 +135,10 @@ int wfs_json_settle_keys(cJSON *root, bool refuse, const char *name, struct wfs_
             continue;
         for (const cJSON *m = node->child; m; m = m->next)
             count++;
-        r = count <= SMALL ? settle_small(&s, node) : settle_large(&s, node, count);
+        if (count <= SMALL)
+            r = settle_small(&s, node);
+        else
+            r = may_repeat(node, count) ? settle_large(&s, node, count) : 0;
         if (r < 0)
             return r;
     }
