@@ -1,5 +1,6 @@
 #include "json.h"
 #include "base/buf.h"
+#include "base/huge.h"
 #include "base/utf8.h"
 #include "json_keys.h"
 
@@ -8,7 +9,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 const struct wfs_json_limits WFS_JSON_CONFIG = { .max_bytes = 512u << 20, .max_depth = 128, .unique_keys = false };
 const struct wfs_json_limits WFS_JSON_PYTHON = { .max_bytes = 512u << 20, .max_depth = 128, .constants = true };
@@ -16,10 +16,10 @@ const struct wfs_json_limits WFS_JSON_PYTHON = { .max_bytes = 512u << 20, .max_d
 /*
  * cJSON allocates one node and one string at a time and keeps numbers as doubles. Both are mended here: while this
  * thread parses, its allocations come from an arena that the document owns (freed in one go, so the memory goes back),
- * and a number node gets flags for what its text was.
+ * and a number node that was not written as an integer is marked.
  */
-enum { CHUNK_BYTES = 1 << 20, MAX_CHUNK_BYTES = 32 << 20, HUGE_PAGE_BYTES = 2 << 20 };
-enum { FLAG_INTEGER = 1 << 12, MAX_NUMBER_CHARS = 60 };
+enum { CHUNK_BYTES = 1 << 20, MAX_CHUNK_BYTES = 32 << 20 };
+enum { FLAG_REAL = 1 << 12, MAX_NUMBER_CHARS = 60, EXACT_DIGITS = 15 };
 
 struct chunk {
     struct chunk *next;
@@ -34,22 +34,6 @@ struct wfs_json {
 
 static _Thread_local struct wfs_json *arena_owner;
 static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
-
-/* A big chunk asks for huge pages: a third of the time for a tokenizer.json of 9 MB went into page faults. */
-static struct chunk *new_chunk(size_t room)
-{
-    size_t whole = (sizeof(struct chunk) + room + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-    struct chunk *c;
-
-    if (room < 2 * HUGE_PAGE_BYTES) {
-        c = malloc(sizeof *c + room);
-    } else {
-        c = aligned_alloc(HUGE_PAGE_BYTES, whole);
-        if (c)
-            madvise(c, whole, MADV_HUGEPAGE);
-    }
-    return c;
-}
 
 static void *arena_alloc(size_t size)
 {
@@ -66,7 +50,7 @@ static void *arena_alloc(size_t size)
 
         room = room > MAX_CHUNK_BYTES ? MAX_CHUNK_BYTES : room;
         room = room < size ? size : room;
-        c = new_chunk(room);
+        c = wfs_huge_malloc(sizeof *c + room);
         if (!c)
             return NULL;
         c->next = json->chunks;
@@ -92,20 +76,23 @@ static void install_hooks(void)
     cJSON_InitHooks(&hooks);
 }
 
-/* The strict scan: checks the grammar and writes what cJSON gets (the same text, but for "\u0000"). */
+/* The strict scan: checks the grammar, and writes another text for cJSON where it needs one (for "\u0000"). */
 struct scan {
     const unsigned char *text;
     size_t len, at;
     unsigned max_depth;
     bool constants;
-    unsigned char *out; /* the text for cJSON */
-    size_t out_len;
+    struct wfs_buf out; /* what cJSON gets for the text up to `copied` */
+    size_t copied;
+    size_t n_numbers;
     struct wfs_buf numbers; /* of struct number, in the order of the text */
     const char *reason;
     size_t reason_at;
 };
 
+/* One that its node alone does not tell: no integer, or one of more digits than a double holds. */
 struct number {
+    size_t index;    /* among all numbers */
     uint64_t offset; /* in the text */
     uint32_t len;
     bool integer, nan;
@@ -118,10 +105,20 @@ static bool fail(struct scan *s, size_t at, const char *reason)
     return false;
 }
 
-static void copy(struct scan *s, size_t from, size_t len)
+/* Steps over len bytes of the text, for which cJSON gets others. */
+static void replace(struct scan *s, size_t len, const char *with)
 {
-    memcpy(s->out + s->out_len, s->text + from, len);
-    s->out_len += len;
+    wfs_buf_put(&s->out, s->text + s->copied, s->at - s->copied);
+    wfs_buf_str(&s->out, with);
+    s->at += len;
+    s->copied = s->at;
+}
+
+static void add_number(struct scan *s, struct number number)
+{
+    number.index = s->n_numbers++;
+    if (!number.integer || number.len > EXACT_DIGITS)
+        wfs_buf_put(&s->numbers, &number, sizeof number);
 }
 
 static int peek(const struct scan *s)
@@ -161,9 +158,7 @@ static bool scan_unicode_escape(struct scan *s)
     if (first < 0)
         return fail(s, s->at, "a \\u escape without four hexadecimal digits");
     if (first == 0) {
-        memcpy(s->out + s->out_len, "\xc0\x80", 2);
-        s->out_len += 2;
-        s->at += 6;
+        replace(s, 6, "\xc0\x80");
         return true;
     }
     if (first >= 0xd800 && first <= 0xdfff) {
@@ -173,30 +168,27 @@ static bool scan_unicode_escape(struct scan *s)
             second = hex4(s->text + s->at + 8);
         if (second < 0xdc00 || second > 0xdfff)
             return fail(s, s->at, "a \\u escape that is half of a surrogate pair");
-        copy(s, s->at, 12);
         s->at += 12;
         return true;
     }
-    copy(s, s->at, 6);
     s->at += 6;
     return true;
 }
 
 static bool scan_string(struct scan *s)
 {
-    size_t run = s->at++;
-
+    s->at++;
     for (;;) {
+        const unsigned char *p = s->text + s->at, *end = s->text + s->len;
         int c;
 
-        while (s->at < s->len && s->text[s->at] != '"' && s->text[s->at] != '\\' && s->text[s->at] >= 0x20)
-            s->at++;
+        while (p < end && *p != '"' && *p != '\\' && *p >= 0x20)
+            p++;
+        s->at = (size_t)(p - s->text);
         c = peek(s);
-        copy(s, run, s->at - run);
         if (c < 0)
             return fail(s, s->at, "the text ends within a string");
         if (c == '"') {
-            s->out[s->out_len++] = '"';
             s->at++;
             return true;
         }
@@ -209,12 +201,10 @@ static bool scan_string(struct scan *s)
             if (!scan_unicode_escape(s))
                 return false;
         } else if (strchr("\"\\/bfnrt", c) && c) {
-            copy(s, s->at, 2);
             s->at += 2;
         } else {
             return fail(s, s->at, "an unknown escape in a string");
         }
-        run = s->at;
     }
 }
 
@@ -258,8 +248,7 @@ static bool scan_number(struct scan *s)
     if (at - begin > MAX_NUMBER_CHARS)
         return fail(s, begin, "a number of more than 60 characters");
     number.len = (uint32_t)(at - begin);
-    wfs_buf_put(&s->numbers, &number, sizeof number);
-    copy(s, begin, at - begin);
+    add_number(s, number);
     s->at = at;
     return true;
 }
@@ -272,15 +261,13 @@ static bool scan_constant(struct scan *s)
     } constants[] = { { "Infinity", "1e999" }, { "-Infinity", "-1e999" }, { "NaN", "0" } };
 
     for (size_t i = 0; s->constants && i < 3; i++) {
-        size_t n = strlen(constants[i].word), len = strlen(constants[i].number);
+        size_t n = strlen(constants[i].word);
         struct number number = { .offset = s->at, .len = (uint32_t)n, .nan = i == 2 };
 
         if (s->len - s->at < n || memcmp(s->text + s->at, constants[i].word, n) != 0)
             continue;
-        wfs_buf_put(&s->numbers, &number, sizeof number);
-        memcpy(s->out + s->out_len, constants[i].number, len);
-        s->out_len += len;
-        s->at += n;
+        add_number(s, number);
+        replace(s, n, constants[i].number);
         return true;
     }
     return false;
@@ -292,14 +279,8 @@ static bool scan_word(struct scan *s, const char *word)
 
     if (s->len - s->at < n || memcmp(s->text + s->at, word, n) != 0)
         return fail(s, s->at, "a value that JSON does not allow");
-    copy(s, s->at, n);
     s->at += n;
     return true;
-}
-
-static void punct(struct scan *s)
-{
-    s->out[s->out_len++] = s->text[s->at++];
 }
 
 static bool scan_scalar(struct scan *s)
@@ -328,7 +309,7 @@ static bool scan_key(struct scan *s)
     skip_space(s);
     if (peek(s) != ':')
         return fail(s, s->at, "no ':' behind an object's key");
-    punct(s);
+    s->at++;
     return true;
 }
 
@@ -347,7 +328,7 @@ static bool scan_value(struct scan *s)
             if (depth == s->max_depth)
                 return fail(s, s->at, "arrays and objects are nested too deeply");
             closers[depth++] = c == '[' ? ']' : '}';
-            punct(s);
+            s->at++;
             skip_space(s);
             if (peek(s) != closers[depth - 1]) {
                 if (c == '{' && !scan_key(s))
@@ -364,12 +345,12 @@ static bool scan_value(struct scan *s)
                 return true;
             if (peek(s) != closers[depth - 1])
                 break;
-            punct(s);
+            s->at++;
             depth--;
         }
         if (peek(s) != ',')
             return fail(s, s->at, "neither ',' nor the end of an array or object");
-        punct(s);
+        s->at++;
         if (closers[depth - 1] == '}' && !scan_key(s))
             return false;
     }
@@ -402,25 +383,25 @@ static int report(const struct scan *s, const char *name, struct wfs_error *err)
     return wfs_error_set(err, EINVAL, "%s: line %zu column %zu: %s", name, line, s->reason_at - start + 1, s->reason);
 }
 
-/* Gives each number node what its text said; integers beyond 2^53 keep the text itself. */
+/* Gives number nodes what their text said; long integers keep the text itself. */
 static int mark_numbers(struct wfs_json *json, const struct scan *s)
 {
-    const struct number *number = (const void *)s->numbers.data;
+    const struct number *number = (const void *)s->numbers.data, *end = number + s->numbers.len / sizeof *number;
     cJSON *stack[WFS_JSON_MAX_DEPTH + 1];
     unsigned depth = 0;
+    size_t index = 0;
 
-    for (cJSON *node = json->root; node; node = wfs_json_next(node, stack, &depth)) {
-        if (!cJSON_IsNumber(node))
+    for (cJSON *node = json->root; node && number < end; node = wfs_json_next(node, stack, &depth)) {
+        if (!cJSON_IsNumber(node) || index++ != number->index)
             continue;
         if (number->integer) {
-            node->type |= FLAG_INTEGER;
-            if (number->len > 15) {
-                node->valuestring = arena_alloc(number->len + 1);
-                if (!node->valuestring)
-                    return -ENOMEM;
-                memcpy(node->valuestring, s->text + number->offset, number->len);
-                node->valuestring[number->len] = 0;
-            }
+            node->valuestring = arena_alloc(number->len + 1);
+            if (!node->valuestring)
+                return -ENOMEM;
+            memcpy(node->valuestring, s->text + number->offset, number->len);
+            node->valuestring[number->len] = 0;
+        } else {
+            node->type |= FLAG_REAL;
         }
         if (number->nan)
             node->valuedouble = (double)NAN;
@@ -432,14 +413,19 @@ static int mark_numbers(struct wfs_json *json, const struct scan *s)
 static int build(struct wfs_json *json, struct scan *s, const struct wfs_json_limits *limits, const char *name,
                  struct wfs_error *err)
 {
-    const char *end = NULL;
+    const unsigned char *text = s->text;
+    size_t len = s->len;
 
-    if (s->numbers.failed)
+    if (s->copied) {
+        wfs_buf_put(&s->out, text + s->copied, len - s->copied);
+        text = s->out.data;
+        len = s->out.len;
+    }
+    if (s->numbers.failed || s->out.failed)
         return wfs_error_set(err, ENOMEM, "%s: out of memory", name);
     pthread_once(&hooks_once, install_hooks);
     arena_owner = json;
-    s->out[s->out_len] = 0;
-    json->root = cJSON_ParseWithLengthOpts((const char *)s->out, s->out_len + 1, &end, true);
+    json->root = cJSON_ParseWithLengthOpts((const char *)text, len, NULL, false);
     if (json->root && mark_numbers(json, s) < 0)
         json->root = NULL;
     arena_owner = NULL;
@@ -460,15 +446,14 @@ int wfs_json_parse(const void *text, size_t len, const struct wfs_json_limits *l
         return wfs_error_set(err, EFBIG, "%s: %zu bytes of JSON, more than the limit of %zu", name, len,
                              limits->max_bytes);
     s.max_depth = limits->max_depth < WFS_JSON_MAX_DEPTH ? limits->max_depth : WFS_JSON_MAX_DEPTH;
-    s.out = malloc(len + 1);
     json = calloc(1, sizeof *json);
-    if (!s.out || !json)
+    if (!json)
         r = wfs_error_set(err, ENOMEM, "%s: out of memory", name);
     else if (!scan_document(&s))
         r = report(&s, name, err);
     else
         r = build(json, &s, limits, name, err);
-    free(s.out);
+    wfs_buf_done(&s.out);
     wfs_buf_done(&s.numbers);
     if (r < 0)
         wfs_json_free(json);
@@ -515,7 +500,7 @@ const char *wfs_json_string(const cJSON *node)
 
 bool wfs_json_is_int(const cJSON *node)
 {
-    return cJSON_IsNumber(node) && (node->type & FLAG_INTEGER);
+    return cJSON_IsNumber(node) && !(node->type & FLAG_REAL);
 }
 
 bool wfs_json_i64(const cJSON *node, int64_t *ret)
