@@ -1,6 +1,7 @@
 #include "source.h"
 #include "source_walk.h"
 #include "base/cleanup.h"
+#include "base/huge.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -289,7 +290,7 @@ int wfs_source_slurp(struct wfs_source *s, struct wfs_source_file *f, uint64_t m
     if (f->identity.size > max)
         return wfs_error_set(err, EFBIG, "%s/%s: %llu bytes, more than the %llu that such a file may have", s->path,
                              f->path, (unsigned long long)f->identity.size, (unsigned long long)max);
-    data = malloc(len + 1); /* a NUL behind it, for readers of text */
+    data = wfs_huge_malloc(len + 1); /* a NUL behind it, for readers of text */
     if (!data)
         return wfs_error_set(err, ENOMEM, "%s/%s: out of memory", s->path, f->path);
     r = wfs_source_pread(s, f, 0, data, len, err);

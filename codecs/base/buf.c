@@ -1,4 +1,5 @@
 #include "buf.h"
+#include "huge.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ void *wfs_buf_reserve(struct wfs_buf *b, size_t more)
     cap = b->cap ? b->cap : 64;
     while (cap < need)
         cap += cap / 2 + 1;
-    data = realloc(b->data, cap);
+    data = b->data ? realloc(b->data, cap) : wfs_huge_malloc(cap);
     if (!data) {
         b->failed = true;
         return NULL;

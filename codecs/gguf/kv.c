@@ -1,5 +1,6 @@
 #include "kv.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,20 +113,30 @@ void wfs_kv_string(struct wfs_kv_list *kv, const char *key, const char *text, si
 void wfs_kv_array(struct wfs_kv_list *kv, const char *key, enum wfs_gguf_value_type type, uint64_t n,
                   struct wfs_buf *items)
 {
-    struct wfs_buf b = WFS_BUF_INIT;
+    enum { HEAD = sizeof(uint32_t) + sizeof n };
+    uint32_t type_bytes = htole32((uint32_t)type);
+    uint64_t n_bytes = htole64(n);
 
-    wfs_buf_u32le(&b, (uint32_t)type);
-    wfs_buf_u64le(&b, n);
-    wfs_buf_put(&b, items->data, items->len);
-    b.failed |= items->failed;
-    wfs_buf_done(items);
-    put(kv, key, WFS_GGUF_ARRAY, &b);
+    if (wfs_buf_reserve(items, HEAD)) {
+        memmove(items->data + HEAD, items->data, items->len);
+        memcpy(items->data, &type_bytes, sizeof type_bytes);
+        memcpy(items->data + sizeof type_bytes, &n_bytes, sizeof n_bytes);
+        items->len += HEAD;
+    }
+    put(kv, key, WFS_GGUF_ARRAY, items);
 }
 
 void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len)
 {
-    wfs_buf_u64le(items, len);
-    wfs_buf_put(items, text, len);
+    uint64_t size = htole64(len);
+    uint8_t *room = wfs_buf_reserve(items, sizeof size + len);
+
+    if (!room)
+        return;
+    memcpy(room, &size, sizeof size);
+    if (len)
+        memcpy(room + sizeof size, text, len);
+    items->len += sizeof size + len;
 }
 
 void wfs_kv_serialise_item(const struct wfs_kv *item, struct wfs_buf *out)
