@@ -108,8 +108,9 @@ void *wfs_block_alloc(struct wfs_cache *c, struct wfs_block *b);
 void wfs_block_set_cost(struct wfs_block *b, uint64_t ns);
 
 /*
- * Before it is published. hold: one pin more, on the budget of who holds it, given back by wfs_cache_release at any time
- * (of 0 bytes). forget: its memory is left alone for ever, as somebody may yet write into it; then publish an error.
+ * Before it is published. hold: one pin more, on the budget of who holds it, given back by wfs_cache_release at any
+ * time (of 0 bytes). forget: its memory is left alone for ever, as somebody may yet write into it; then publish an
+ * error.
  */
 void wfs_block_hold(struct wfs_cache *c, struct wfs_block *b);
 void wfs_block_forget(struct wfs_block *b);

@@ -134,7 +134,7 @@ static bool is_passing(int code)
     return code == ENOSPC || code == EDQUOT || code == EIO || code == EROFS || code == ESTALE;
 }
 
-/* What DIR holds already is room that it may have: else a full one would be given half of its room at the next mount. */
+/* What DIR holds already is room that it may have: else a full one would get half of its room at the next mount. */
 uint64_t wfs_disk_limit(const struct wfs_disk *d, uint64_t used)
 {
     struct statvfs st;

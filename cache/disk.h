@@ -1,7 +1,7 @@
 /*
  * The tier on disk: tiles that outlive the process, in a folder that may be shared with other processes and, over a
- * network filesystem, with other hosts, all without locks. It knows keys, places and bytes; what a tile is and how it is
- * made is the caller's business.
+ * network filesystem, with other hosts, all without locks. It knows keys, places and bytes; what a tile is and how it
+ * is made is the caller's business.
  *
  * Below DIR there is one folder, weightfs-<format>, and in it for each view (a file, named by a key that stands for its
  * content):
@@ -34,7 +34,7 @@ struct wfs_disk;
 struct wfs_disk_view;
 struct wfs_disk_files;
 
-/* Raised when the files' form changes, or the bytes of any view for the same source and recipe (a kernel's mended bug). */
+/* Raised when the files' form changes, or any view's bytes for the same source and recipe (a kernel's mended bug). */
 #define WFS_DISK_FORMAT 1
 
 struct wfs_disk_key {
@@ -43,7 +43,7 @@ struct wfs_disk_key {
 
 struct wfs_disk_options {
     const char *path;       /* DIR: made (mode 0700) when its parent is there */
-    uint64_t limit;         /* bytes on disk, approximately; 0: 64 GiB, or half of what DIR could take up if that is less */
+    uint64_t limit;         /* bytes on disk, about; 0: 64 GiB, or half of what DIR could take up if that is less */
     uint64_t queue_bytes;   /* of tiles that wait to be written, at most: what is more is not written */
     void (*on_log)(void *ctx, const char *line); /* one line, when the state changes; any thread; may be NULL */
     void *log_ctx;
@@ -51,9 +51,9 @@ struct wfs_disk_options {
 
 /*
  * Opens (makes) the folder and starts the thread that writes. A DIR that can only be read is used as it is; one that
- * cannot be used just now (no space, an I/O error, read-only without a folder in it) is a disk that is off: 0 and a line
- * for the log. A negative errno with err set when DIR is wrong: it is no folder, its parent is absent, others may write
- * to it. [waits]
+ * cannot be used just now (no space, an I/O error, read-only without a folder in it) is a disk that is off: 0 and a
+ * line for the log. A negative errno with err set when DIR is wrong: it is no folder, its parent is absent, others may
+ * write to it. [waits]
  */
 int wfs_disk_open(const struct wfs_disk_options *options, struct wfs_disk **ret, struct wfs_error *err);
 
@@ -85,7 +85,7 @@ struct wfs_disk_content {
     /* Where tile index lies in the view. Tiles do not overlap, and lie in the order of their index. Never waits. */
     void (*place)(void *ctx, uint64_t index, uint64_t *ret_offset, uint64_t *ret_len);
     bool (*hold)(void *ctx); /* before rest: whether it can answer now */
-    int (*rest)(void *ctx, uint64_t offset, void *buf, size_t len); /* bytes that are in no tile; 0 or an errno [waits] */
+    int (*rest)(void *ctx, uint64_t offset, void *buf, size_t len); /* what is in no tile; 0 or an errno [waits] */
     void (*let_go)(void *ctx);
     void (*free)(void *ctx); /* with the view's last reference */
 };
@@ -106,8 +106,8 @@ struct wfs_disk_view *wfs_disk_view_ref(struct wfs_disk_view *v);
 void wfs_disk_view_unref(struct wfs_disk_view *v);
 
 /*
- * The view's files, opened when they are not: NULL when the disk is off, there are none and none can be made, or opening
- * takes longer than is worth waiting for (200 ms; it goes on, for later). [waits: no longer than that]
+ * The view's files, opened when they are not: NULL when the disk is off, there are none and none can be made, or
+ * opening takes longer than is worth waiting for (200 ms; it goes on, for later). [waits: no longer than that]
  */
 struct wfs_disk_files *wfs_disk_files_get(struct wfs_disk_view *v);
 void wfs_disk_files_put(struct wfs_disk_files *f);
@@ -128,8 +128,8 @@ bool wfs_disk_check(struct wfs_disk_view *v, uint64_t index, const uint8_t recor
 void wfs_disk_note_miss(struct wfs_disk_view *v);
 
 /*
- * A read of this range of one of the view's files failed. It is read again, to tell a file that was cut by somebody from a
- * disk that fails: then the disk is off. [waits]
+ * A read of this range of one of the view's files failed. It is read again, to tell a file that was cut by somebody
+ * from a disk that fails: then the disk is off. [waits]
  */
 void wfs_disk_read_failed(struct wfs_disk_view *v, int fd, uint64_t offset, size_t len, int result);
 
@@ -141,9 +141,9 @@ bool wfs_disk_put(struct wfs_disk_view *v, uint64_t index, const void *bytes, si
                   void *ctx);
 
 /*
- * A descriptor (O_RDONLY; the caller closes) of a file whose content is exactly the view's: verified in the life of this
- * disk, and not written to since. -EAGAIN: not (yet); then a whole file that is there gets verified in the background
- * if verify says so. [waits]
+ * A descriptor (O_RDONLY; the caller closes) of a file whose content is exactly the view's: verified in the life of
+ * this disk, and not written to since. -EAGAIN: not (yet); then a whole file that is there gets verified in the
+ * background if verify says so. [waits]
  */
 int wfs_disk_view_whole(struct wfs_disk_view *v, bool verify);
 
@@ -168,8 +168,8 @@ struct wfs_disk_pruned {
 };
 
 /*
- * Takes away the least recently used views until what is left is at most target bytes, and what unfinished work has left
- * behind. Mounts that use the folder go on. told (may be NULL) hears of each before it goes. [waits]
+ * Takes away the least recently used views until what is left is at most target bytes, and what unfinished work has
+ * left behind. Mounts that use the folder go on. told (may be NULL) hears of each before it goes. [waits]
  */
 int wfs_disk_prune(const char *path, uint64_t target, void (*told)(void *ctx, const struct wfs_disk_entry *entry),
                    void *ctx, struct wfs_disk_pruned *ret, struct wfs_error *err);

@@ -1,6 +1,6 @@
 /*
- * Room on disk: the least recently used views go, whole ones and parts alike. Others may write at the same time, so what
- * is used up is a sum of what was seen last and of what this process has written since.
+ * Room on disk: the least recently used views go, whole ones and parts alike. Others may write at the same time, so
+ * what is used up is a sum of what was seen last and of what this process has written since.
  */
 #include "disk_private.h"
 #include "base/clock.h"

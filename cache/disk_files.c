@@ -229,7 +229,7 @@ static int open_sized(struct wfs_disk_view *v, const char *name, int flags, bool
         return fd;
     if (fstat(fd, &st) < 0)
         return -errno;
-    if ((flags & O_ACCMODE) == O_RDWR && st.st_nlink > 1) /* what is written would be written to somebody's file elsewhere */
+    if ((flags & O_ACCMODE) == O_RDWR && st.st_nlink > 1) /* it would be written to somebody's file elsewhere */
         return -EMLINK;
     if ((uint64_t)st.st_size != v->shape.size) {
         if (!grow)

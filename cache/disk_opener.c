@@ -1,6 +1,6 @@
 /*
- * Opening views' files. On a disk that hangs an open waits, and no signal or request of the ring ends it: so a thread of its
- * own does that, one view after the other, and whoever wants the files waits for it a short while at most.
+ * Opening views' files. On a disk that hangs an open waits, and no signal or request of the ring ends it: so a thread
+ * of its own does that, one view after the other, and whoever wants the files waits for it a short while at most.
  */
 #include "disk_private.h"
 #include "base/clock.h"

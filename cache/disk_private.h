@@ -102,7 +102,7 @@ bool wfs_disk_is(const struct wfs_disk *d, enum wfs_disk_state worst); /* its st
 /* Makes the state worse, once, with one line for the log. */
 void wfs_disk_degrade(struct wfs_disk *d, enum wfs_disk_state state, const char *what, int code);
 void wfs_disk_hex(const struct wfs_disk_key *key, char ret[33]);
-/* The limit that was asked for or, without one, 64 GiB or half of what DIR could take up when it holds used bytes. [waits] */
+/* The limit that was asked for or, without one, 64 GiB or half of what DIR could take up, with used bytes. [waits] */
 uint64_t wfs_disk_limit(const struct wfs_disk *d, uint64_t used);
 
 /* disk_head.c: pure functions */

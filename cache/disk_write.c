@@ -209,7 +209,7 @@ static void each_view(struct wfs_disk *d, void (*fn)(struct wfs_disk_view *v))
     free(views);
 }
 
-/* Files that were evicted, pruned or replaced take up room for as long as they are open, and nobody finds them again. */
+/* Files that were evicted, pruned or replaced take up room while they are open, and nobody finds them again. */
 static void drop_nameless(struct wfs_disk_view *v)
 {
     struct wfs_disk_files *f;
@@ -257,8 +257,8 @@ static void wait_for_work(struct wfs_disk *d) /* locked */
 
 /*
  * Writing takes its turn with the conversions: a thread that gets a little too late to it drops tiles for good. Reading
- * whole files through may wait. Only for who gets back what was given up, which a container's root mostly does not: whoever
- * may take more may also take this back. ret_usual: the priority before.
+ * whole files through may wait. Only for who gets back what was given up, which a container's root mostly does not:
+ * whoever may take more may also take this back. ret_usual: the priority before.
  */
 static bool step_back(int *ret_usual)
 {

@@ -94,7 +94,7 @@ void wfs_buffers_init(struct buffers *b, uint64_t spare_max);
 void wfs_buffers_done(struct buffers *b);
 void *wfs_buffers_get(struct buffers *b, size_t size);
 void wfs_buffers_put(struct buffers *b, void *buf, size_t size);
-size_t wfs_buffers_held(size_t size); /* what a piece takes: large ones are whole pages, so that spares fit each other */
+size_t wfs_buffers_held(size_t size); /* what a piece takes: large ones are whole pages, so that spares fit */
 
 /* tier_lz4.c: pure functions */
 /* Packs size bytes into out, which has room for 3/4 of that. The packed size, or 0 when they do not shrink so far. */

@@ -1,11 +1,11 @@
 /*
  * What the content of a source file is known by, for keys of the disk cache. In this order:
- *     its SHA-256, when it has been computed on this host and the file has the same device, inode, size, mtime and ctime
+ *     its SHA-256, when it has been computed on this host and device, inode, size, mtime and ctime are the same
  *     its name in a hub's cache (a link into a folder blobs/, to a name of 64 hex digits): the hub's SHA-256. Believed,
  *         but not once a file that had this name here has been written to since
  *     this host's identity of the file: good for this host alone
- * What is known is remembered in small files ("HASH.key", HASH of host, device and inode), beside the disk cache's tiles
- * or in a folder of the user's.
+ * What is known is remembered in small files ("HASH.key", HASH of host, device and inode), beside the disk cache's
+ * tiles or in a folder of the user's.
  */
 #ifndef WFS_FS_DIGESTS_H
 #define WFS_FS_DIGESTS_H

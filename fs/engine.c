@@ -6,7 +6,7 @@
 
 enum {
     PREAD_PIECE = 1 << 20,
-    /* What a worker takes itself: scratch, ring, and the stack that packing and the codebooks' searches have touched. */
+    /* What a worker takes itself: scratch, ring, and the stack that packing and the codebooks' searches touch. */
     WORKER_BYTES = 160 * 1024,
     FREE_WORKERS = 16, /* whose memory is not counted */
 };

@@ -11,7 +11,7 @@
 
 enum {
     ZEROS = 64 * 1024,
-    /* A read at random of so little has parts of tiles made for it: a page of q4_K is then there in a quarter of the time. */
+    /* A read at random of so little has parts of tiles made for it: a page of q4_K takes a quarter of the time. */
     SMALL_READ = 16 * 1024,
 };
 

@@ -106,7 +106,8 @@ void wfs_generation_wait(struct wfs_generation *g); /* [waits] until everything 
 
 /*
  * [waits] until everything is settled, for ms milliseconds at most, and no longer once it is plain that this will take
- * more than that: the model has a large tokenizer, and all that is read before it is in order. True when all is settled.
+ * more than that: the model has a large tokenizer, and all that is read before it is in order. True when all is
+ * settled.
  */
 bool wfs_generation_settles(struct wfs_generation *g, int ms);
 
@@ -154,16 +155,16 @@ struct wfs_whole {
 bool wfs_node_may_be_whole(const struct wfs_node *n);
 
 /*
- * Gets it, for a node whose object is pinned. 0; -ENOENT or -EAGAIN when there is none (yet); -ESTALE when it is not what
- * was listed any more; another negative errno. What the kernel has been given of it outlives the put. [waits: it may
- * have to be opened]
+ * Gets it, for a node whose object is pinned. 0; -ENOENT or -EAGAIN when there is none (yet); -ESTALE when it is not
+ * what was listed any more; another negative errno. What the kernel has been given of it outlives the put. [waits: it
+ * may have to be opened]
  */
 int wfs_node_whole_get(const struct wfs_node *n, struct wfs_whole *ret);
 void wfs_whole_put(struct wfs_whole *w);
 
 /*
- * Whether the source's folder is on a filesystem that waits for nobody; *ret_stacked: one that lies on another (overlay).
- * [waits]
+ * Whether the source's folder is on a filesystem that waits for nobody; *ret_stacked: one that lies on another
+ * (overlay). [waits]
  */
 bool wfs_fs_source_is_local(struct wfs_fs *fs, bool *ret_stacked);
 

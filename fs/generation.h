@@ -124,8 +124,8 @@ void wfs_generation_supersede(struct wfs_generation *g);
 int wfs_generation_withhold(struct wfs_generation *g, const char *path, const char *kind, const char *reason);
 
 /*
- * What a node's object keeps on disk (store.h), or NULL: there is no disk cache, the view has no tiles, or stamps do not
- * tell yet whether the source has changed. [waits]
+ * What a node's object keeps on disk (store.h), or NULL: there is no disk cache, the view has no tiles, or stamps do
+ * not tell yet whether the source has changed. [waits]
  */
 struct wfs_store *wfs_generation_store(const struct wfs_node *n, const struct wfs_layout *layout,
                                        struct wfs_source_file **files, size_t n_files);

@@ -14,14 +14,14 @@
 
 /*
  * Elements of a tile. At the speed of the q4_K kernel (some 150 million elements a second) it is made in half a
- * millisecond, which is what a reader of 4 KiB at random waits for. Half of it costs a sequential reader of Q8_0 a sixth of
- * its speed and one of Q4_K a twentieth, twice of it gives neither any.
+ * millisecond, which is what a reader of 4 KiB at random waits for. Half of it costs a sequential reader of Q8_0 a
+ * sixth of its speed and one of Q4_K a twentieth, twice of it gives neither any.
  */
 enum { WFS_TILE_ELEMS = 64 * 1024 };
 
 /*
- * Tiles lie within units: the whole tensor, or one row where rows in rotary order are longer than a tile. Rows that must
- * not be cut (wfs_plan_whole_rows) are in one tile each, also where that is longer than WFS_TILE_ELEMS.
+ * Tiles lie within units: the whole tensor, or one row where rows in rotary order are longer than a tile. Rows that
+ * must not be cut (wfs_plan_whole_rows) are in one tile each, also where that is longer than WFS_TILE_ELEMS.
  */
 struct wfs_tiling {
     uint64_t n_elems, unit_elems, tile_elems; /* the last tile of a unit may be shorter */
@@ -35,8 +35,8 @@ uint64_t wfs_pipeline_tile_at(const struct wfs_plan *p, const struct wfs_tiling 
 void wfs_pipeline_tile(const struct wfs_tiling *t, uint64_t tile, uint64_t *ret_begin, uint64_t *ret_end);
 
 /*
- * A tile may be made in parts of that many elements (the last may be shorter), for a reader at random who wants little of
- * it. 0: tiles of this plan are made whole.
+ * A tile may be made in parts of that many elements (the last may be shorter), for a reader at random who wants little
+ * of it. 0: tiles of this plan are made whole.
  */
 enum { WFS_TILE_MAX_PARTS = 8 };
 uint64_t wfs_pipeline_part_elems(const struct wfs_plan *p, const struct wfs_tiling *t);

@@ -32,7 +32,7 @@ struct wfs_io { /* one request to the source */
     size_t len;
     int result;     /* set before run: 0, or a negative errno (-EIO when the file ends early) */
     bool waits;     /* even to begin it may wait (a FUSE source has so many requests at once): by a kernel thread */
-    bool drop;      /* the pages it brings into the page cache need not stay; cleared when the kernel has no such reads */
+    bool drop;      /* the pages it brings need not stay in the page cache; cleared when the kernel has no such reads */
     bool apart;     /* not of the source: neither counted nor shown to the hooks */
     bool abandoned; /* set before run: the kernel may still write into buf, never free or reuse it (wfs_pool_free) */
     /* private to the pool */

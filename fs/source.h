@@ -73,12 +73,12 @@ struct wfs_source {
 
 /*
  * Opens the folder at path (or, when base is not NULL, the same folder again by base's descriptor: a new generation)
- * and walks it: at most 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with only
- * that file in it. Fifos, sockets, devices, dangling links, links to folders or into this program's own mount, folders
- * below the eighth level, those that cannot be read or on which something is mounted (this mount perhaps) and hidden
- * state (".git", ".cache") are left out, silently but for left_out. Where something was written less than 20 ms ago it
- * waits, so that no later write has the same stamps. [may block on a hanging source, as all functions here but find and
- * close]
+ * and walks it: at most 100,000 entries, else -E2BIG. When path names a regular file, the source is its folder with
+ * only that file in it. Fifos, sockets, devices, dangling links, links to folders or into this program's own mount,
+ * folders below the eighth level, those that cannot be read or on which something is mounted (this mount perhaps) and
+ * hidden state (".git", ".cache") are left out, silently but for left_out. Where something was written less than 20 ms
+ * ago it waits, so that no later write has the same stamps. [may block on a hanging source, as all functions here but
+ * find and close]
  */
 int wfs_source_open(const char *path, const struct wfs_source *base, struct wfs_source **ret, struct wfs_error *err);
 
@@ -119,8 +119,8 @@ static inline bool wfs_source_file_is_local(const struct wfs_source *s, const st
 void wfs_source_retire(struct wfs_source *s);
 
 /*
- * fstat on the descriptor that the caller holds: 0 when the content is still the one that was listed (of a file that was
- * deleted, too), -ESTALE, or another negative errno.
+ * fstat on the descriptor that the caller holds: 0 when the content is still the one that was listed (of a file that
+ * was deleted, too), -ESTALE, or another negative errno.
  */
 int wfs_source_check(struct wfs_source *s, const struct wfs_source_file *f);
 

@@ -66,8 +66,8 @@ static struct timespec time_after(const struct timespec *t, int64_t ns)
 
 /*
  * Whether somebody has the file open for writing: then nobody is given a lease to read it. False when it cannot be told
- * (a file of another owner). A writer that comes meanwhile waits for the moment that the lease is held, and we are sent a
- * signal: one that does nothing.
+ * (a file of another owner). A writer that comes meanwhile waits for the moment that the lease is held, and we are sent
+ * a signal: one that does nothing.
  */
 static bool is_open_for_writing(int fd)
 {

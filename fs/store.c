@@ -22,7 +22,7 @@ struct wfs_store {
     bool waits; /* reads of its files */
     pthread_mutex_t lock; /* taken before a generation's */
     const struct wfs_node *node; /* protected by lock; NULL once it is detached */
-    /* The disk's thread's, between hold and let_go: the node whose object is pinned, with a reference to its generation. */
+    /* The disk's thread's, between hold and let_go: the node whose object is pinned; its generation is held, too. */
     const struct wfs_node *held;
     struct wfs_object *object;
     size_t n_tiled;
@@ -170,8 +170,8 @@ static void place(void *ctx, uint64_t index, uint64_t *ret_offset, uint64_t *ret
 /* ---- the rest, read as any reader would ---- */
 
 /*
- * What is pinned is the node's object of now, not always the one that this store was made for: that one may have been let
- * go, and be about to detach its store. So who is held is remembered apart from node.
+ * What is pinned is the node's object of now, not always the one that this store was made for: that one may have been
+ * let go, and be about to detach its store. So who is held is remembered apart from node.
  */
 static bool hold(void *ctx)
 {

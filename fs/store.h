@@ -33,8 +33,8 @@ void wfs_store_detach(struct wfs_store *s); /* the node's object goes away; NULL
 struct wfs_disk_view *wfs_store_view(struct wfs_store *s);
 
 /*
- * A descriptor (O_RDONLY; the caller closes) of a file whose whole content is exactly the view's, verified in the life of
- * this process; -EAGAIN when there is none (then one that is there gets verified, for later). [waits]
+ * A descriptor (O_RDONLY; the caller closes) of a file whose whole content is exactly the view's, verified in the life
+ * of this process; -EAGAIN when there is none (then one that is there gets verified, for later). [waits]
  */
 int wfs_store_whole(struct wfs_store *s);
 

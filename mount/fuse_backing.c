@@ -1,9 +1,10 @@
 /*
- * Passthrough (Linux 6.9, libfuse 3.17, CAP_SYS_ADMIN): a file of the mount that is a file on disk as a whole is read by
- * the kernel from there, at that file's speed and from its pages. Each open says which file that is, by an id that
- * stands for an open file. An inode has one id as long as anybody has it open, closed behind the last. Without all that,
- * and where a file does not allow it, everything is read through the mount; so are files on filesystems that may wait
- * for somebody (FUSE, NFS): in the kernel's own open of such a file a reader hangs with it, and no signal lets it go.
+ * Passthrough (Linux 6.9, libfuse 3.17, CAP_SYS_ADMIN): a file of the mount that is a file on disk as a whole is read
+ * by the kernel from there, at that file's speed and from its pages. Each open says which file that is, by an id that
+ * stands for an open file. An inode has one id as long as anybody has it open, closed behind the last. Without all
+ * that, and where a file does not allow it, everything is read through the mount; so are files on filesystems that may
+ * wait for somebody (FUSE, NFS): in the kernel's own open of such a file a reader hangs with it, and no signal lets it
+ * go.
  *
  * The bytes of a generation: an id refers to the open file of that generation, so a file that is replaced stays what it
  * was for those who have it open. What is written into the file in place they see at once, as with the file itself.

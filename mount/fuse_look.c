@@ -70,7 +70,7 @@ static void give_up(struct wfs_look *look)
     }
     if (!atomic_load(&look->went_on)) {
         atomic_store(&look->skin->source_hangs, true);
-        if (atomic_load(&look->came_back)) /* just now: nobody else would take it back, as nobody looks while it hangs */
+        if (atomic_load(&look->came_back)) /* just now: nobody would take it back, as nobody looks while it hangs */
             atomic_store(&look->skin->source_hangs, false);
     }
     go_on(look);

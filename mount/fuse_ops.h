@@ -20,8 +20,8 @@ void wfs_skin_free(struct wfs_skin *skin); /* when no request is open */
 
 /*
  * Starts and ends the thread that tells the kernel to let go of the files of old generations: without it, their
- * descriptors (and the disk space of a model that was replaced) stay as long as the kernel remembers their names. session
- * is mounted. 0 or a negative errno.
+ * descriptors (and the disk space of a model that was replaced) stay as long as the kernel remembers their names.
+ * session is mounted. 0 or a negative errno.
  */
 int wfs_prune_start(struct wfs_skin *skin, struct fuse_session *session);
 void wfs_prune_stop(struct wfs_skin *skin); /* when the connection has ended */

@@ -1,10 +1,10 @@
 /*
  * Reads: the engine's pinned pieces go to the kernel as they are.
  *
- * Of a request that was sent the kernel lets nobody go before it is answered, not even kill -9. So a reader that is being
- * killed is answered with EINTR, which it never sees; the engine's read goes on, holds its memory meanwhile, and is
- * dropped when it is done. A signal that a process handles ends no read: nobody expects EINTR of a file, and in a mapping
- * it would be SIGBUS.
+ * Of a request that was sent the kernel lets nobody go before it is answered, not even kill -9. So a reader that is
+ * being killed is answered with EINTR, which it never sees; the engine's read goes on, holds its memory meanwhile, and
+ * is dropped when it is done. A signal that a process handles ends no read: nobody expects EINTR of a file, and in a
+ * mapping it would be SIGBUS.
  */
 #include "dying.h"
 #include "fuse_skin.h"

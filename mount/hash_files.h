@@ -13,8 +13,8 @@ struct wfs_hash_job {
 };
 
 /*
- * Reads all of them, several at a time, with a progress line on standard error. each (may be NULL) is called for each as
- * soon as it has its digest, one call at a time. 0, or -ENOMEM; what failed is in the jobs.
+ * Reads all of them, several at a time, with a progress line on standard error. each (may be NULL) is called for each
+ * as soon as it has its digest, one call at a time. 0, or -ENOMEM; what failed is in the jobs.
  */
 int wfs_hash_files(struct wfs_source *s, struct wfs_hash_job *jobs, size_t n_jobs,
                    void (*each)(void *ctx, struct wfs_hash_job *job), void *ctx);

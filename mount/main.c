@@ -129,8 +129,8 @@ static int run(const struct wfs_command *command, int argc, char **argv)
 }
 
 /*
- * The starter may have closed them: then files that are opened would take their places, and be written messages to, or be
- * closed with them. What stands in for them fails, as the closed ones would.
+ * The starter may have closed them: then files that are opened would take their places, and be written messages to, or
+ * be closed with them. What stands in for them fails, as the closed ones would.
  */
 static void hold_streams(void)
 {

@@ -103,8 +103,8 @@ static bool looks_like_model(const char *parent, const char *name)
 }
 
 /*
- * The first folder in parent, in order of names, that looks like a model's (any: whatever it looks like); *ret_more: how
- * many others. NULL: there is none.
+ * The first folder in parent, in order of names, that looks like a model's (any: whatever it looks like); *ret_more:
+ * how many others. NULL: there is none.
  */
 static char *model_within(const char *parent, bool any, size_t *ret_more)
 {

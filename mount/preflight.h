@@ -13,8 +13,8 @@ int wfs_preflight(const char *source, const char *mountpoint, const struct wfs_o
                   struct wfs_error *err);
 
 /*
- * Looks once more what is mounted there, right before mounting. *ret_lock: a descriptor that the caller closes once it has
- * mounted; another weightfs that starts on the folder meanwhile waits for that, two seconds at most (-1: the folder
+ * Looks once more what is mounted there, right before mounting. *ret_lock: a descriptor that the caller closes once it
+ * has mounted; another weightfs that starts on the folder meanwhile waits for that, two seconds at most (-1: the folder
  * cannot be opened, and nobody waits). 0 or a negative errno with a message.
  */
 int wfs_preflight_take(const char *mountpoint, int *ret_lock, struct wfs_error *err);
@@ -32,8 +32,8 @@ bool wfs_preflight_allows_other(const char *fuse_conf);
 int wfs_preflight_source(const char *source, struct wfs_error *err);
 
 /*
- * Where the model is, of a source that is none: " (… snapshots/HASH)" for a hub's cache folder, " (… subfolder NAME)" for
- * a folder of models, else "". Returns out.
+ * Where the model is, of a source that is none: " (… snapshots/HASH)" for a hub's cache folder, " (… subfolder NAME)"
+ * for a folder of models, else "". Returns out.
  */
 const char *wfs_preflight_model_hint(const char *source, char *out, size_t size);
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 
 /*
- * Appends the text. A negative errno with a message: -ENOTCONN when the mount is dead, -ENOENT when there is no weightfs
- * mount at mountpoint.
+ * Appends the text. A negative errno with a message: -ENOTCONN when the mount is dead, -ENOENT when there is no
+ * weightfs mount at mountpoint.
  */
 int wfs_status_file_read(const char *mountpoint, struct wfs_buf *out, struct wfs_error *err);
 

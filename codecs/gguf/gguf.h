@@ -58,9 +58,9 @@ struct wfs_gguf_measure {
 };
 
 /*
- * Measures one file, in a few milliseconds for thousands of tensors (patterns of a recipe take longer). Appends to notes
- * (may be NULL) a line for each word of a recipe that does nothing. A negative errno with the reason when the file
- * cannot be offered (no fallback type for a row length ...).
+ * Measures one file, in a few milliseconds for thousands of tensors (patterns of a recipe take longer). Appends to
+ * notes (may be NULL) a line for each word of a recipe that does nothing. A negative errno with the reason when the
+ * file cannot be offered (no fallback type for a row length ...).
  */
 int wfs_gguf_measure(const struct wfs_gguf *g, const struct wfs_gguf_request *request, struct wfs_gguf_measure *ret,
                      struct wfs_buf *notes, struct wfs_error *err);

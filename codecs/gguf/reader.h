@@ -1,6 +1,6 @@
 /*
- * Reads the header of a GGUF file (v2, v3) as ggml's gguf_init_from_file does, with what that refuses refused. Source of
- * the layout: gguf.cpp of the pinned llama.cpp.
+ * Reads the header of a GGUF file (v2, v3) as ggml's gguf_init_from_file does, with what that refuses refused. Source
+ * of the layout: gguf.cpp of the pinned llama.cpp.
  */
 #ifndef WFS_GGUF_READER_H
 #define WFS_GGUF_READER_H

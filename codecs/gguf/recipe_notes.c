@@ -1,4 +1,4 @@
-/* Words of a recipe that decide about nothing: llama-quantize says nothing of them, and a slip of the pen hides there. */
+/* Words of a recipe that decide about nothing: llama-quantize says nothing of them, and a slip hides there. */
 #include "file_types.h"
 #include "name_pattern.h"
 

@@ -333,8 +333,8 @@ static void foreground_first(void **state)
 }
 
 /*
- * One worker, and a reader at random that never rests beside a stream with read-ahead: its jobs overtake, but the stream
- * gets eight turns for each.
+ * One worker, and a reader at random that never rests beside a stream with read-ahead: its jobs overtake, but the
+ * stream gets eight turns for each.
  */
 static void streams_get_turns(void **state)
 {
