@@ -168,9 +168,9 @@ static void put_shard(const char *file, const struct tensor *tensors, size_t n)
         char shape[40];
 
         snprintf(shape, sizeof shape, tensors[i].rows ? "%u,%u" : "%.0u%u", tensors[i].rows, tensors[i].cols);
-        len += (size_t)sprintf((char *)out + len,
-                               "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                               i ? "," : "", tensors[i].name, shape, data, data + bytes);
+        len += (size_t)snprintf((char *)out + len, sizeof out - len,
+                                "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                                i ? "," : "", tensors[i].name, shape, data, data + bytes);
         data += bytes;
     }
     out[len++] = '}';
