@@ -150,7 +150,7 @@ static bool report(struct comparison *c)
 static int verify(struct wfs_opened *opened, const struct wfs_arguments *args, struct wfs_error *err)
 {
     struct comparison c = { .opened = opened, .path = args->positional[2], .fd = -1, .difference = UINT64_MAX };
-    WFS_CLEANUP(wfs_close) int fd = open(c.path, O_RDONLY | O_CLOEXEC);
+    WFS_CLEANUP(wfs_close) int fd = -1;
     struct stat st, view = { 0 };
     int r = wfs_opened_find(opened, args->positional[1], &c.node, &c.object, err);
 
@@ -159,8 +159,13 @@ static int verify(struct wfs_opened *opened, const struct wfs_arguments *args, s
     if (!c.object)
         return wfs_error_set(err, EINVAL, "%s is made anew for each reader; there is nothing to compare",
                              wfs_node_path(c.node));
-    if (fd < 0 || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
-        return wfs_error_set(err, fd < 0 ? errno : EISDIR, "%s: %s", c.path, strerror(fd < 0 ? errno : EISDIR));
+    fd = open(c.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for its writer */
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return wfs_error_set(err, errno, "%s: %s", c.path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return wfs_error_set(err, EISDIR, "%s: %s", c.path, strerror(EISDIR));
+    if (!S_ISREG(st.st_mode)) /* it has no size to compare, and is not read at offsets */
+        return wfs_error_set(err, EINVAL, "%s: not a regular file: it cannot be compared", c.path);
     wfs_node_stat(c.node, &view);
     c.fd = fd;
     c.view_size = (uint64_t)view.st_size;

@@ -222,6 +222,10 @@ def test_verify(model, tmp_path):
     run = rig.weightfs("verify", source, "model-q8_0.gguf", tmp_path / "short", code=1)
     assert "short" in run.out + run.err
     rig.weightfs("verify", source, "model-q8_0.gguf", tmp_path / "absent", code=1)
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/null"):
+        run = rig.weightfs("verify", source, "model-q8_0.gguf", path, code=1, timeout=10)
+        assert "not a regular file" in run.err and run.out == ""
     rig.weightfs("verify", source, "model.safetensors", source / "model.safetensors")
 
 
