@@ -9,33 +9,6 @@
 
 #include <errno.h>
 
-/* The listed names of a folder, as a client sees them: withheld ones are absent. */
-static void list(struct wfs_generation *g, const char *path, char *out, size_t cap)
-{
-    const struct wfs_node *dir = wfs_generation_find(g, path), *child;
-    size_t at = 0;
-
-    assert_non_null(dir);
-    wfs_generation_wait(g);
-    out[0] = 0;
-    for (size_t i = 0; (child = wfs_node_child(dir, i)); i++) {
-        if (wfs_node_kind(child) != WFS_NODE_DIR && wfs_node_ready(child) < 0)
-            continue;
-        assert_ptr_equal(wfs_node_lookup(dir, wfs_node_name(child)), child);
-        assert_ptr_equal(wfs_generation_find(g, wfs_node_path(child)), child);
-        at += (size_t)snprintf(out + at, cap - at, "%s%s%s", at ? " " : "", wfs_node_name(child),
-                               wfs_node_kind(child) == WFS_NODE_DIR ? "/" : "");
-    }
-}
-
-static void assert_list(struct wfs_generation *g, const char *path, const char *want)
-{
-    char got[8192];
-
-    list(g, path, got, sizeof got);
-    assert_string_equal(got, want);
-}
-
 static void assert_bytes(struct wfs_fs *fs, struct wfs_generation *g, const char *path, const uint8_t *want, size_t len)
 {
     const struct wfs_node *n = wfs_generation_find(g, path);
@@ -68,33 +41,6 @@ static void assert_vector(struct wfs_fs *fs, struct wfs_generation *g, const cha
     size_t len = get_vector(vector, bytes, sizeof bytes);
 
     assert_bytes(fs, g, path, bytes, len);
-}
-
-struct reason {
-    const char *path;
-    char text[2000];
-    int count;
-};
-
-static int find_reason(void *ctx, const struct wfs_view_info *info)
-{
-    struct reason *r = ctx;
-
-    if (strcmp(info->path, r->path) == 0 && info->reason) {
-        snprintf(r->text, sizeof r->text, "%s", info->reason);
-        r->count++;
-    }
-    return 0;
-}
-
-static void assert_withheld(struct wfs_generation *g, const char *path, const char *part)
-{
-    struct reason r = { .path = path };
-
-    wfs_generation_each_view(g, find_reason, &r);
-    if (r.count == 0)
-        fail_msg("%s is not withheld", path);
-    assert_contains(r.text, part);
 }
 
 static void close_fs(struct wfs_fs *fs, struct wfs_generation *g)
