@@ -151,7 +151,8 @@ const char *wfs_preflight_model_hint(const char *source, char *out, size_t size)
     else if (more == 0)
         snprintf(out, size, " (the model is in its subfolder %s)", name);
     else
-        snprintf(out, size, " (it has models in subfolders, each to be mounted by itself: %s and %zu more)", name, more);
+        snprintf(out, size, " (it has models in subfolders, each to be mounted by itself: %s and %zu more)", name,
+                 more);
     return out;
 }
 
