@@ -5,8 +5,6 @@
 #include "disk_private.h"
 #include "base/clock.h"
 
-#include <time.h>
-
 enum {
     HANG_MS = 200, /* an open that takes longer is not waited for, nor are those behind it */
     MOST_MS = 1000, /* with many in front of it */
@@ -50,8 +48,7 @@ static void wait_opened(struct wfs_disk_view *v)
     uint64_t most = wfs_now_ns() + MOST_MS * MS, now;
 
     while (v->opening && (now = wfs_now_ns()) < most && !hangs(v->disk)) {
-        uint64_t until_ns = now + LOOK_MS * MS;
-        struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
+        struct timespec until = wfs_timespec_of_ns(now + LOOK_MS * MS);
 
         pthread_cond_timedwait(&v->opened, &v->lock, &until);
     }

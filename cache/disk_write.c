@@ -247,8 +247,8 @@ static void finish_view(struct wfs_disk_view *v)
 static void wait_for_work(struct wfs_disk *d) /* locked */
 {
     bool unfinished = d->unfinished;
-    uint64_t until_ns = wfs_now_ns() + (unfinished ? QUIET_MS : WFS_DISK_STAMP_S * 1000) * MS;
-    struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
+    uint64_t most = (unfinished ? QUIET_MS : WFS_DISK_STAMP_S * 1000) * MS;
+    struct timespec until = wfs_timespec_of_ns(wfs_now_ns() + most);
 
     while (!d->queue && !d->stopping && !d->closing && d->unfinished == unfinished &&
            pthread_cond_timedwait(&d->work, &d->lock, &until) != ETIMEDOUT)
