@@ -63,7 +63,7 @@ int wfs_gguf_keys_make(const struct wfs_kv_list *kv, struct wfs_gguf_keys *ret)
         keys.has_cut |= cut_value(&kv->items[i], NULL);
     /* The tokenizer's keys, some megabytes, are in the last piece. */
     for (size_t i = 0; i < kv->count; i++)
-        last_size = is_moved(&kv->items[i]) ? 0 : last_size + 8 + strlen(kv->items[i].key) + 4 + kv->items[i].value_len;
+        last_size = is_moved(&kv->items[i]) ? 0 : last_size + wfs_kv_item_bytes(&kv->items[i]);
     failed |= !wfs_buf_reserve(&keys.pieces[WFS_KEY_PIECES - 1], last_size);
     for (size_t i = 0; i < kv->count && !failed; i++) {
         const struct wfs_kv *item = &kv->items[i];

@@ -139,6 +139,11 @@ void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len)
     items->len += sizeof size + len;
 }
 
+size_t wfs_kv_item_bytes(const struct wfs_kv *item)
+{
+    return sizeof(uint64_t) + strlen(item->key) + sizeof(uint32_t) + item->value_len;
+}
+
 void wfs_kv_serialise_item(const struct wfs_kv *item, struct wfs_buf *out)
 {
     wfs_kv_array_string(out, item->key, strlen(item->key));

@@ -52,8 +52,9 @@ void wfs_kv_array_string(struct wfs_buf *items, const char *text, size_t len);
 
 const struct wfs_kv *wfs_kv_find(const struct wfs_kv_list *kv, const char *key);
 
-/* Appends one key, its type and value to out. */
+/* Appends one key, its type and value to out: so many bytes. */
 void wfs_kv_serialise_item(const struct wfs_kv *item, struct wfs_buf *out);
+size_t wfs_kv_item_bytes(const struct wfs_kv *item);
 
 /* For tests: appends every key, type and value to out. 0 or -ENOMEM (also for an earlier failure). */
 int wfs_kv_serialise(const struct wfs_kv_list *kv, struct wfs_buf *out);
