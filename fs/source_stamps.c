@@ -80,8 +80,8 @@ static bool is_open_for_writing(int fd)
     return open;
 }
 
-/* How long from now it is looked again whether writers have ended; 0: there are none. */
-static int64_t writers_ns(struct wfs_source *s)
+/* Notes when it is looked again whether writers have ended, if there are any. */
+static void note_writers(struct wfs_source *s)
 {
     struct timespec now;
     int64_t longest = 0;
@@ -101,18 +101,8 @@ static int64_t writers_ns(struct wfs_source *s)
             longest = ns;
         wfs_source_fd_put(s, f);
     }
-    return longest;
-}
-
-static bool note_writers(struct wfs_source *s)
-{
-    int64_t ns = writers_ns(s);
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (ns > 0)
-        s->unsettled_until = time_after(&now, ns);
-    return false;
+    if (longest > 0)
+        s->unsettled_until = time_after(&now, longest);
 }
 
 bool wfs_source_settle(struct wfs_source *s)
@@ -122,16 +112,20 @@ bool wfs_source_settle(struct wfs_source *s)
 
     clock_gettime(CLOCK_REALTIME, &now);
     open = wfs_source_open_ns(s, &now);
-    if (open == 0)
-        return note_writers(s);
+    if (open == 0) {
+        note_writers(s);
+        return false;
+    }
     until = time_after(&now, open);
     if (open > 2 * FINE_NS) {
         s->unsettled_until = until;
         return false;
     }
     clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){ 0, (long)open }, NULL);
-    if (wfs_source_changed(s) != -ESTALE)
-        return note_writers(s);
+    if (wfs_source_changed(s) != -ESTALE) {
+        note_writers(s);
+        return false;
+    }
     s->unsettled_until = until; /* past: for the caller that does not list it again */
     return true;
 }
